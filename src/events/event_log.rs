@@ -14,7 +14,7 @@ use super::waiter::armed_selectors;
 use super::{Event, Selector};
 use crate::state::events as table;
 use crate::state::events::{Cursor, PageLimits};
-use crate::state::quota::{Kept, Quotas};
+use crate::state::quota::{QuotaKind, Quotas};
 use acheron_base::{Clock, Result};
 use acheron_store::{Store, Written};
 use acheron_vfs::{Answer, Log, line};
@@ -186,7 +186,7 @@ impl EventLog {
                 none => none.insert(table::signal_bytes(commit.tx(), &log.agent)?),
             };
             let (used, more) = (senders.entry(from).or_default(), payload.to_string().len() as u64);
-            log.quotas.check(Kept::Signals, *used, more)?;
+            log.quotas.check(QuotaKind::Signals, *used, more)?;
             *used += more;
             commit.emit(&log, "signal", &path, payload)
         }))

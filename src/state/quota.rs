@@ -40,9 +40,9 @@ impl Default for ByteLimits {
     }
 }
 
-/// What an agent keeps.
+/// What is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum QuotaKind {
     Signals,
     Memories,
     Files,
@@ -63,15 +63,15 @@ impl Quotas {
     }
 
     /// Refuses `more` of something of which an agent keeps `used`, if that is beyond its limit.
-    pub fn check(&self, what: Kept, used: u64, more: u64) -> Result<()> {
+    pub fn check(&self, what: QuotaKind, used: u64, more: u64) -> Result<()> {
         let limits = self.limits();
         let (name, limit, unit, kept, remedy) = match what {
-            Kept::Signals => {
+            QuotaKind::Signals => {
                 ("signals_bytes", limits.signals_bytes, "bytes", "the signals from this sender", "send less")
             }
-            Kept::Memories => ("memory_bytes", limits.memory_bytes, "bytes", "the memories", "write less"),
-            Kept::Files => ("files_bytes", limits.files_bytes, "bytes", "the files of the agent", "remove some"),
-            Kept::LinksPerPage => ("links_per_page", limits.links_per_page, "links", "the page", "divide it"),
+            QuotaKind::Memories => ("memory_bytes", limits.memory_bytes, "bytes", "the memories", "write less"),
+            QuotaKind::Files => ("files_bytes", limits.files_bytes, "bytes", "the files of the agent", "remove some"),
+            QuotaKind::LinksPerPage => ("links_per_page", limits.links_per_page, "links", "the page", "divide it"),
         };
         let total = used.saturating_add(more);
         if total <= limit {
@@ -92,10 +92,10 @@ mod tests {
     fn a_limit_is_reached_and_not_passed_and_the_refusal_names_it() {
         let quotas = Quotas::default();
         quotas.set(ByteLimits { memory_bytes: 100, ..ByteLimits::default() });
-        assert!(quotas.check(Kept::Memories, 40, 60).is_ok());
-        let error = quotas.check(Kept::Memories, 41, 60).unwrap_err();
+        assert!(quotas.check(QuotaKind::Memories, 40, 60).is_ok());
+        let error = quotas.check(QuotaKind::Memories, 41, 60).unwrap_err();
         assert_eq!((error.code.name(), error.errno()), ("quota_exceeded", libc::EDQUOT));
         assert!(error.message.contains("`limits.memory_bytes` in the mountspec"), "{error}");
-        assert!(quotas.check(Kept::Files, 1 << 20, u64::MAX).is_err());
+        assert!(quotas.check(QuotaKind::Files, 1 << 20, u64::MAX).is_err());
     }
 }

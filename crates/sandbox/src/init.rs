@@ -93,13 +93,19 @@ fn supervise_confined(
     layers.add("pids", namespaces::pid())?;
     // Only now: without it the maps could not be written. From here on no process inside may trace this one.
     nix::sys::prctl::set_dumpable(false).map_err(errno)?;
+    let init = fork_init(host, groups, || init(host, plan, layers, bounds, mapped))?;
+    watch(host, init).map(|()| 0)
+}
+
+/// Starts init as a child, which ends with this process, and tells the host of it. `run` returns only after a failure.
+pub(super) fn fork_init(host: &UnixStream, groups: &mut Groups, run: impl FnOnce() -> Result<()>) -> Result<Pid> {
     let supervisor = own_descriptor()?;
     // SAFETY: this process has one thread, so the child may do whatever it likes.
     let init = match unsafe { fork() }.map_err(errno)? {
         ForkResult::Parent { child } => child,
         ForkResult::Child => {
             let begun = end_with(supervisor).and_then(|()| groups.enter());
-            if let Err(error) = begun.and_then(|()| init(host, plan, layers, bounds, mapped)) {
+            if let Err(error) = begun.and_then(|()| run()) {
                 send(host, &Message::Failed { error });
             }
             std::process::exit(1);
@@ -107,7 +113,7 @@ fn supervise_confined(
     };
     close_streams()?;
     send(host, &Message::Init { pid: init.as_raw() });
-    watch(host, init).map(|()| 0)
+    Ok(init)
 }
 
 /// The control groups of the sandbox, by the version of their interface.

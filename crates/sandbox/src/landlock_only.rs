@@ -11,9 +11,7 @@ use super::attend::{self, Attendant};
 use super::confinement::ConfinementBuilder;
 use super::groups::{Controller, Groups};
 use super::host_plan::{self, HostPlan};
-use super::init::{
-    GroupVersions, Reports, Walls, become_program, bounded, close_streams, end_with, own_descriptor, send, watch,
-};
+use super::init::{GroupVersions, Reports, Walls, become_program, bounded, close_streams, fork_init, send, watch};
 use super::plan::Plan;
 use super::processes::{descendants, kill_process};
 use super::protocol::Message;
@@ -37,21 +35,8 @@ pub(super) fn supervise(
     let shown = host_plan::on_host(plan)?;
     take_in_orphans()?;
     nix::sys::prctl::set_dumpable(false).map_err(errno)?;
-    let supervisor = own_descriptor()?;
-    // SAFETY: this process has one thread, so the child may do whatever it likes.
-    let init = match unsafe { fork() }.map_err(errno)? {
-        ForkResult::Parent { child } => child,
-        ForkResult::Child => {
-            let begun = end_with(supervisor).and_then(|()| groups.enter());
-            if let Err(error) = begun.and_then(|()| init(host, &shown, layers, bounds)) {
-                kill_all();
-                send(host, &Message::Failed { error });
-            }
-            std::process::exit(1);
-        }
-    };
-    close_streams()?;
-    send(host, &Message::Init { pid: init.as_raw() });
+    // The host is told of a failure when nothing of the sandbox lives any more.
+    let init = fork_init(host, groups, || init(host, &shown, layers, bounds).inspect_err(|_| kill_all()))?;
     let watched = watch(host, init);
     kill_all();
     watched.map(|()| 0)

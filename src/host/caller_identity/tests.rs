@@ -18,20 +18,20 @@ fn end(mut child: Child) {
 
 #[test]
 fn a_process_that_is_gone_is_nobody_even_if_it_was_known() {
-    let census = CallerIdentity::default();
-    assert_eq!(census.caller(0, 0, 0).principal(), &Principal::Nobody);
+    let callers = CallerIdentity::default();
+    assert_eq!(callers.caller(0, 0, 0).principal(), &Principal::Nobody);
     let child = sleeper();
     let pid = child.id();
-    assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Operator);
-    assert_eq!(census.threads().len(), 1);
+    assert_eq!(callers.caller(0, 0, pid).principal(), &Principal::Operator);
+    assert_eq!(callers.threads().len(), 1);
     end(child);
-    assert_eq!(census.caller(0, 0, pid).principal(), &Principal::Nobody);
+    assert_eq!(callers.caller(0, 0, pid).principal(), &Principal::Nobody);
 }
 
 #[test]
 fn a_thread_leads_to_its_process_the_first_time_and_later() {
-    let census = CallerIdentity::default();
-    let caller = || census.caller(0, 0, me());
+    let callers = CallerIdentity::default();
+    let caller = || callers.caller(0, 0, me());
     let (first, later) = std::thread::scope(|scope| scope.spawn(|| (caller(), caller())).join().unwrap());
     assert_eq!((first.pid, first.principal()), (std::process::id(), &Principal::Operator));
     assert_eq!(first, later);
@@ -39,37 +39,37 @@ fn a_thread_leads_to_its_process_the_first_time_and_later() {
 
 #[test]
 fn a_number_that_changed_hands_is_looked_at_anew() {
-    let census = CallerIdentity::default();
+    let callers = CallerIdentity::default();
     let child = sleeper();
     let ended = descriptor(child.id()).unwrap();
     let known = KnownThread { ended, pid: child.id(), identity: identity(Principal::Agent("styx".into())) };
-    census.remember(me(), known);
-    assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Agent("styx".into()));
+    callers.remember(me(), known);
+    assert_eq!(callers.caller(0, 0, me()).principal(), &Principal::Agent("styx".into()));
     end(child);
-    assert_eq!(census.caller(0, 0, me()).principal(), &Principal::Operator);
+    assert_eq!(callers.caller(0, 0, me()).principal(), &Principal::Operator);
 }
 
 #[test]
 fn not_everybody_is_remembered() {
-    let census = CallerIdentity::default();
+    let callers = CallerIdentity::default();
     for number in 0..3 * KNOWN as u32 {
         let ended = descriptor(me()).unwrap();
-        census.remember(1_000_000 + number, KnownThread { ended, pid: 1, identity: identity(Principal::Operator) });
+        callers.remember(1_000_000 + number, KnownThread { ended, pid: 1, identity: identity(Principal::Operator) });
     }
-    assert!(census.threads().len() <= KNOWN);
+    assert!(callers.threads().len() <= KNOWN);
 }
 
 #[test]
 fn a_principal_with_many_threads_makes_no_other_forgotten() {
-    let census = CallerIdentity::default();
+    let callers = CallerIdentity::default();
     let remember = |tid: u32, principal: Principal| {
         let ended = descriptor(me()).unwrap();
-        census.remember(tid, KnownThread { ended, pid: 1, identity: identity(principal) });
+        callers.remember(tid, KnownThread { ended, pid: 1, identity: identity(principal) });
     };
     remember(1, Principal::Agent("styx".into()));
     for number in 0..3 * KNOWN as u32 {
         remember(1_000_000 + number, Principal::Agent("lethe".into()));
     }
-    assert_eq!(census.known(1), Some(identity(Principal::Agent("styx".into()))));
-    assert!(census.threads().len() > most() / 4);
+    assert_eq!(callers.known(1), Some(identity(Principal::Agent("styx".into()))));
+    assert!(callers.threads().len() > most() / 4);
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::agent::own_model::OwnModel;
 use crate::events::EventLog;
 use crate::host::HostState;
-use crate::state::quota::Kept;
+use crate::state::quota::QuotaKind;
 use acheron_base::{Result, Room};
 
 /// One agent of the host.
@@ -25,7 +25,7 @@ impl AgentEnv {
         let event_log = host.context.event_logs.of(agent)?;
         let home = host.paths.state.join("agents").join(agent);
         let quotas = host.context.event_logs.quotas.clone();
-        let room = Arc::new(Room::new(&home, move |used, more| quotas.check(Kept::Files, used, more)));
+        let room = Arc::new(Room::new(&home, move |used, more| quotas.check(QuotaKind::Files, used, more)));
         Ok(AgentEnv { agent: agent.to_owned(), home, event_log, host: host.clone(), room })
     }
 

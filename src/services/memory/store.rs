@@ -19,7 +19,7 @@ use super::rows::{self, MemoryEntry};
 use super::search::MemorySearch;
 use super::tx::{MemoryReader, MemoryTx, NewMemory, StoredMemory};
 use crate::events::{Commit, EventLog};
-use crate::state::quota::Kept;
+use crate::state::quota::QuotaKind;
 use acheron_base::{Clock, Error, Result};
 use acheron_store::Store;
 
@@ -297,7 +297,7 @@ impl MemoryStore {
             None => rows::bytes(commit.tx(), rows::agent(commit.tx(), &self.agent)?)?.saturating_sub(more),
         };
         *used = Some(before);
-        self.event_log.quotas.check(Kept::Memories, before, more)?;
+        self.event_log.quotas.check(QuotaKind::Memories, before, more)?;
         *used = Some(before.saturating_add(more));
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::agent::own_model::OwnModel;
 use crate::jobs::Job;
 use crate::service::ServiceContext;
 use crate::services::prompts::Library;
-use crate::state::quota::{Kept, Quotas};
+use crate::state::quota::{QuotaKind, Quotas};
 use acheron_base::{Clock, ConfinedDir, Error, Result, Room, blocking};
 use acheron_recall::message::Role;
 use acheron_recall::resolve::Access;
@@ -122,7 +122,7 @@ impl RecallState {
     /// Makes a page, or its next version, by whatever door it comes.
     pub fn write_page(&self, path: &str, bytes: &[u8]) -> Result<()> {
         let links = std::str::from_utf8(bytes).map_or(0, |text| acheron_recall::links::links(path, text).len());
-        self.parts.quotas.check(Kept::LinksPerPage, 0, links as u64)?;
+        self.parts.quotas.check(QuotaKind::LinksPerPage, 0, links as u64)?;
         self.wiki()?.write(path, bytes)
     }
 
