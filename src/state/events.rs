@@ -128,12 +128,12 @@ pub fn advance(tx: &Tx<'_>, agent: &str, seq: u64) -> Result<()> {
 /// the number; call again until it is 0.
 pub fn prune(tx: &Tx<'_>, keep: u64, before_ms: u64, batch: usize) -> Result<usize> {
     let mut old = tx.prepare_cached(
-        "DELETE FROM events WHERE (agent, seq) IN (SELECT agent, seq FROM events WHERE at_ms < ?1 LIMIT ?2)",
+        "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at_ms < ?1 LIMIT ?2)",
     )?;
     let gone = old.execute(params![before_ms, batch])?;
     let mut many = tx.prepare_cached(
-        "DELETE FROM events WHERE (agent, seq) IN ( \
-             SELECT events.agent, seq FROM event_logs JOIN events \
+        "DELETE FROM events WHERE id IN ( \
+             SELECT events.id FROM event_logs JOIN events \
              ON events.agent = event_logs.agent AND seq <= last_seq - ?1 LIMIT ?2)",
     )?;
     Ok(gone + many.execute(params![keep, batch - gone.min(batch)])?)

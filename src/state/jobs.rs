@@ -1,6 +1,6 @@
 //! The jobs table (the journal): each call with its request and outcome.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -235,20 +235,15 @@ pub fn prune(tx: &Tx<'_>, keep: usize, before_ms: u64, batch: usize) -> Result<V
 pub fn beyond_bytes(conn: &Connection, bytes: u64) -> Result<Vec<String>> {
     // `octet_length` does not read the value.
     const BYTES: &str = "octet_length(request) + coalesce(octet_length(result), 0)";
-    let many = format!("SELECT agent FROM jobs GROUP BY agent HAVING sum({BYTES}) > ?1");
-    let many: Vec<String> =
-        conn.prepare_cached(&many)?.query_map([bytes], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    let jobs = format!("SELECT id, state, {BYTES} FROM jobs WHERE agent = ?1 ORDER BY id DESC");
-    let mut jobs = conn.prepare_cached(&jobs)?;
-    let mut beyond = Vec::new();
-    for agent in many {
-        let (mut total, mut rows) = (0_u64, jobs.query([agent])?);
-        while let Some(row) = rows.next()? {
-            total = total.saturating_add(row.get(2)?);
-            let state: String = row.get(1)?;
-            if total > bytes && !matches!(state.as_str(), "queued" | "running") {
-                beyond.push(row.get(0)?);
-            }
+    let mut jobs = conn.prepare_cached(&format!("SELECT id, state, agent, {BYTES} FROM jobs ORDER BY id DESC"))?;
+    let (mut totals, mut beyond) = (HashMap::<String, u64>::new(), Vec::new());
+    let mut rows = jobs.query([])?;
+    while let Some(row) = rows.next()? {
+        let total = totals.entry(row.get(2)?).or_default();
+        *total = total.saturating_add(row.get(3)?);
+        let state: String = row.get(1)?;
+        if *total > bytes && !matches!(state.as_str(), "queued" | "running") {
+            beyond.push(row.get(0)?);
         }
     }
     Ok(beyond)
