@@ -127,9 +127,8 @@ pub fn advance(tx: &Tx<'_>, agent: &str, seq: u64) -> Result<()> {
 /// Deletes at most `batch` events: those older than `before_ms`, and those beyond each agent's newest `keep`. Returns
 /// the number; call again until it is 0.
 pub fn prune(tx: &Tx<'_>, keep: u64, before_ms: u64, batch: usize) -> Result<usize> {
-    let mut old = tx.prepare_cached(
-        "DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at_ms < ?1 LIMIT ?2)",
-    )?;
+    let mut old =
+        tx.prepare_cached("DELETE FROM events WHERE id IN (SELECT id FROM events WHERE at_ms < ?1 LIMIT ?2)")?;
     let gone = old.execute(params![before_ms, batch])?;
     let mut many = tx.prepare_cached(
         "DELETE FROM events WHERE id IN ( \

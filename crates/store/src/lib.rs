@@ -16,7 +16,8 @@ use parking_lot::Mutex;
 pub use rusqlite::Result as Sql;
 pub use rusqlite::{Connection, OptionalExtension, Row, Rows, named_params, params};
 
-pub use self::writer::{Tx, Written};
+pub use self::tx::Tx;
+pub use self::writer::Written;
 use acheron_base::{Error, Result, blocking, sync};
 
 mod backup;
@@ -28,6 +29,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 mod time_limit;
+mod tx;
 mod writer;
 
 /// How long a change waits for another process that has locked the database.

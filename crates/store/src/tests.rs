@@ -133,6 +133,52 @@ fn one_that_fails_or_panics_takes_nothing_along() {
 }
 
 #[test]
+fn steps_that_were_put_off_are_taken_once_all_changes_are_made() {
+    let store = Trial::new();
+    let note = |tx: &Tx<'_>, text: &str| {
+        tx.execute("INSERT INTO audit (path) VALUES (?1)", [text])?;
+        let text = format!("{text}, put off");
+        tx.put_off(move |conn| {
+            conn.execute("INSERT INTO audit (path) VALUES (?1)", [text])?;
+            Ok(())
+        });
+        Ok(())
+    };
+    let answers = together(&store, move |n, tx| {
+        note(tx, "whole")?;
+        match n {
+            5 => Err(Error::conflict("stale")),
+            6 => tx.attempt(|| note(tx, "part").and(Err::<(), _>(Error::conflict("stale")))).or(Ok(())),
+            _ => Ok(()),
+        }
+    });
+    assert_eq!(answers.iter().filter(|answer| answer.is_err()).count(), 1);
+    let written: Vec<(String, u64)> = store
+        .look(|conn| {
+            let mut select = conn.prepare("SELECT path, count(*) FROM audit GROUP BY 1 ORDER BY min(id)")?;
+            Ok(select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Sql<_>>()?)
+        })
+        .unwrap();
+    assert_eq!(written, [("whole".to_owned(), 63), ("whole, put off".to_owned(), 63)]);
+}
+
+#[test]
+fn a_step_that_was_put_off_and_fails_fails_the_commit() {
+    let store = Trial::new();
+    let answers = together(&store, |n, tx| {
+        tx.execute("INSERT INTO audit (path) VALUES ('x')", [])?;
+        if n == 5 {
+            tx.put_off(|_| panic!("the fifth"));
+        }
+        Ok(())
+    });
+    assert!(answers.iter().filter_map(|answer| answer.as_ref().err()).all(|error| error.message.contains("the fifth")));
+    assert_eq!(count(&store), answers.iter().filter(|answer| answer.is_ok()).count() as u64);
+    assert!(count(&store) < 64);
+    put(&store, "goes on").unwrap();
+}
+
+#[test]
 fn what_follows_a_commit_happens_though_nobody_waits() {
     let store = Trial::new();
     let (heard, hear) = mpsc::channel();

@@ -2,7 +2,6 @@
 //! share one fsync. Each change has a savepoint of its own, so that a failed one does not affect the others. The store
 //! uses it.
 
-use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use rusqlite::Connection;
 
+use super::tx::{LastSteps, Tx, panicked, step};
 use super::{fault, time_limit};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::thread::{self, JoinHandle, Thread};
@@ -22,36 +22,6 @@ const GROUP_LIMIT: usize = 256;
 const YIELDS: usize = 8;
 /// The limit of queued changes. Above it the disk is too slow, and callers get `busy` instead of filling the memory.
 const QUEUE_LIMIT: usize = 16 * 1024;
-
-/// A connection on which a change may be made. Only [`Store::write`](super::Store::write) provides it.
-pub struct Tx<'c>(&'c Connection);
-
-impl Deref for Tx<'_> {
-    type Target = Connection;
-
-    fn deref(&self) -> &Connection {
-        self.0
-    }
-}
-
-impl Tx<'_> {
-    /// Makes a part of the change that may fail alone: if it returns an error, panics, or takes more processor time than
-    /// [`ATTEMPT_LIMIT`](time_limit::ATTEMPT_LIMIT), what it did is undone, and the rest of the change goes on.
-    pub fn attempt<T>(&self, part: impl FnOnce() -> Result<T>) -> Result<T> {
-        step(self, "SAVEPOINT attempt")?;
-        let done = catch_unwind(AssertUnwindSafe(|| time_limit::limited(part)));
-        let done = done.unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
-        // SQLite rolls everything back when the disk is full or fails: there is no savepoint any more.
-        if self.is_autocommit() {
-            return done.and_then(|_| Err(Error::no_space("the disk failed the change")));
-        }
-        if done.is_err() {
-            step(self, "ROLLBACK TO attempt")?;
-        }
-        step(self, "RELEASE attempt")?;
-        done
-    }
-}
 
 /// The answer to a change; it comes when the change is on the disk. Dropping it does not undo the change.
 #[must_use = "a change is only known to be kept when its answer has come"]
@@ -103,7 +73,7 @@ impl Wake for Unpark {
 /// A queued change of any type.
 trait QueuedChange: Send {
     /// Does the work and keeps its outcome; returns false when it failed.
-    fn run(&mut self, conn: &Connection) -> bool;
+    fn run(&mut self, tx: &Tx<'_>) -> bool;
     /// The failure of the disk, if that is how the work failed.
     fn disk_fault(&self) -> Option<Error>;
     /// Answers the caller: with its own failure, or with that of the group.
@@ -124,10 +94,10 @@ where
     F: FnOnce(&Tx<'_>) -> Result<T> + Send,
     A: FnOnce(&T) + Send,
 {
-    fn run(&mut self, conn: &Connection) -> bool {
+    fn run(&mut self, tx: &Tx<'_>) -> bool {
         let Some(work) = self.work.take() else { return false };
-        let outcome = catch_unwind(AssertUnwindSafe(|| work(&Tx(conn))));
-        let outcome = fault::explained(conn, outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))));
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(tx)));
+        let outcome = fault::explained(tx, outcome.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))));
         self.outcome.insert(outcome).is_ok()
     }
 
@@ -271,14 +241,16 @@ impl WriterThread {
         let mut group = group.into_iter();
         let mut ended = Ok(());
         let mut failed = None;
+        let last = LastSteps::default();
         for mut change in group.by_ref() {
-            ended = self.one(change.as_mut());
+            ended = self.one(change.as_mut(), &last);
             failed = failed.or(change.disk_fault());
             ran.push(change);
             if ended.is_err() {
                 break;
             }
         }
+        let ended = ended.and_then(|()| last.take(&self.conn));
         failpoint::step("store.made");
         let ended = ended.and_then(|()| self.step("COMMIT"));
         failpoint::step("store.committed");
@@ -293,14 +265,16 @@ impl WriterThread {
     }
 
     /// Makes one change in its savepoint. An error here is that of the group, not of the change.
-    fn one(&self, change: &mut dyn QueuedChange) -> Result<()> {
+    fn one(&self, change: &mut dyn QueuedChange, last: &LastSteps) -> Result<()> {
         self.step("SAVEPOINT change")?;
-        let done = change.run(&self.conn);
+        let before = last.count();
+        let done = change.run(&Tx::new(&self.conn, last));
         if self.conn.is_autocommit() {
             return Err(Error::no_space("the disk failed a change that was to be committed together with this one"));
         }
         if !done {
             self.step("ROLLBACK TO change")?;
+            last.cut(before);
         }
         self.step("RELEASE change")
     }
@@ -316,16 +290,6 @@ impl WriterThread {
     }
 }
 
-fn step(conn: &Connection, sql: &str) -> Result<()> {
-    let taken = conn.prepare_cached(sql).and_then(|mut step| step.execute([]));
-    fault::explained(conn, taken.map(drop).map_err(Error::from))
-}
-
 fn closed() -> Error {
     Error::unavailable("the store is closed")
-}
-
-fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
-    let said = panic.downcast_ref::<&str>().copied().or(panic.downcast_ref::<String>().map(String::as_str));
-    Error::internal(format!("a change of the database panicked: {}", said.unwrap_or("without a word")))
 }

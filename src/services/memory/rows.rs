@@ -169,22 +169,33 @@ pub fn insert_version(tx: &Tx<'_>, agent: i64, head: &mut MemoryHead, version: V
     ])?;
     let mut update = tx.prepare_cached("UPDATE memories SET version = ?2, tokens = ?3, deleted = ?4 WHERE id = ?1")?;
     update.execute(params![head.id, version.version, tokens, version.deleted])?;
-    index(tx, head, &version, id, &text)?;
+    index(tx, head, &version, id, &text);
     (head.version, head.tokens, head.deleted) = (version.version, tokens, version.deleted);
     Ok(version)
 }
 
-fn index(tx: &Tx<'_>, head: &MemoryHead, version: &Version, id: i64, text: &str) -> Result<()> {
-    if !head.deleted {
-        tx.prepare_cached("DELETE FROM memory_now WHERE rowid = ?1")?.execute([head.id])?;
-    }
-    if version.deleted {
-        return Ok(());
-    }
-    let row = |rowid: i64| (rowid, &head.name, words::indexed(text));
-    tx.prepare_cached("INSERT INTO memory_now (rowid, name, content) VALUES (?1, ?2, ?3)")?.execute(row(head.id))?;
-    tx.prepare_cached("INSERT INTO memory_ever (rowid, name, content) VALUES (?1, ?2, ?3)")?.execute(row(id))?;
-    Ok(())
+/// Puts the words of a version into the index at the end of the commit: the versions of many callers become one segment.
+fn index(tx: &Tx<'_>, head: &MemoryHead, version: &Version, id: i64, text: &str) {
+    let (memory, was_deleted, name) = (head.id, head.deleted, head.name.clone());
+    let (number, words) = (version.version, (!version.deleted).then(|| words::indexed(text)));
+    tx.put_off(move |conn| {
+        if !was_deleted {
+            conn.prepare_cached("DELETE FROM memory_now WHERE rowid = ?1")?.execute([memory])?;
+        }
+        let Some(words) = words else { return Ok(()) };
+        // Unless the same commit has a later version, or the agent was purged.
+        let mut now = conn.prepare_cached(
+            "INSERT INTO memory_now (rowid, name, content) \
+             SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1 AND version = ?4)",
+        )?;
+        now.execute(params![memory, name, words, number])?;
+        let mut ever = conn.prepare_cached(
+            "INSERT INTO memory_ever (rowid, name, content) \
+             SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memory_versions WHERE id = ?1)",
+        )?;
+        ever.execute(params![id, name, words])?;
+        Ok(())
+    });
 }
 
 fn next_id(tx: &Tx<'_>, newest: &str, agent: i64) -> Result<i64> {

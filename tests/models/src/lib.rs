@@ -27,6 +27,7 @@ compile_files! {
     time_limit = "../../../crates/store/src/time_limit.rs";
     turn_order = "../../../src/agent/turn_order.rs";
     turns = "../../../crates/fuse/src/turns.rs";
+    tx = "../../../crates/store/src/tx.rs";
     writer = "../../../crates/store/src/writer.rs";
 }
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use acheron_base::{Code, Error, Result};
-use acheron_models::writer::{Tx, Writer, Written};
+use acheron_models::tx::Tx;
+use acheron_models::writer::{Writer, Written};
 use loom::thread;
 use rusqlite::Connection;
 
