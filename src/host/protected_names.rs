@@ -97,7 +97,7 @@ fn found(source: &Path, names: &[String]) -> Result<BTreeSet<PathBuf>> {
     let mut open = vec![PathBuf::new()];
     let mut count = 0;
     // What is mounted in a project is not a part of it, and may be our own mount, which would wait for us.
-    let mounts: BTreeSet<PathBuf> = mountinfo::read()?.into_iter().map(|mount| mount.point).collect();
+    let mounts: BTreeSet<PathBuf> = mountinfo::current()?.iter().map(|mount| mount.point.clone()).collect();
     while let Some(directory) = open.pop() {
         // One that cannot be read, or is gone, holds nothing that could be found.
         let Ok(entries) = std::fs::read_dir(source.join(&directory)) else { continue };

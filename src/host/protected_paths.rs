@@ -116,7 +116,7 @@ pub(super) fn own(host: &HostState) -> Vec<ProtectedPath> {
 fn named(path: &Path) -> Vec<PathBuf> {
     let above = path.parent().and_then(|above| above.canonicalize().ok());
     let beside = above.zip(path.file_name()).map(|(above, name)| above.join(name));
-    let mounts = acheron_base::mountinfo::read().unwrap_or_default();
+    let mounts = acheron_base::mountinfo::current().unwrap_or_default();
     let real = beside.into_iter().chain(path.canonicalize().ok());
     let mut all: Vec<PathBuf> = real.flat_map(|path| acheron_base::mountinfo::also_at(&mounts, &path)).collect();
     all.sort();

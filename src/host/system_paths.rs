@@ -58,6 +58,6 @@ pub fn shown(host: &HostState) -> Result<SystemView> {
             return Err(Error::invalid(format!("{said} or settings; name another directory, or none")));
         }
     }
-    let hidden = acheron_sandbox::hidden_paths(&[own, projects].concat(), &named, &mountinfo::read()?);
+    let hidden = acheron_sandbox::hidden_paths(&[own, projects].concat(), &named, &mountinfo::current()?);
     Ok(SystemView { named, hidden })
 }

@@ -26,8 +26,11 @@ use lasting::Lasting;
 use life::Life;
 use load::Acknowledged;
 
-/// How often the host is killed at least; `scripts/soak` goes on for as long as it was asked to.
-const LIVES: u32 = 50;
+/// How often the host is killed at least, with `CRASH_ALL=1` the whole of it; `scripts/soak` goes on for as long as it was
+/// asked to.
+fn lives() -> u32 {
+    if std::env::var_os("CRASH_ALL").is_some() { 200 } else { 50 }
+}
 
 /// How long a soak lasts, if this is one.
 fn soaking() -> Option<Duration> {
@@ -41,7 +44,7 @@ fn nothing_acknowledged_is_lost_and_nothing_happens_twice() {
     let mut numbers = BTreeMap::new();
     let mut lasting = Lasting::prepare(place.path());
     let (began, whole) = (Instant::now(), soaking().unwrap_or_default());
-    for n in (0..).take_while(|n| *n < LIVES || began.elapsed() < whole) {
+    for n in (0..).take_while(|n| *n < lives() || began.elapsed() < whole) {
         let life = Life::begin(place.path(), &[]);
         known.check_through(&life.agent());
         for (path, number) in load::numbers(&life.agent()) {

@@ -6,6 +6,7 @@ mod foreign_owner;
 mod guards;
 mod landlock_only;
 mod lives;
+mod plain_user;
 mod reserved_names;
 mod runs;
 mod sessions;

@@ -5,6 +5,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
+mod list;
+
+pub use list::current;
+
 /// One line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
