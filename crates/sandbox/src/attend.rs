@@ -20,6 +20,8 @@ use super::root::Covers;
 use super::watched_paths::WatchedPaths;
 use acheron_base::{Error, Result};
 
+/// As often covers are renewed where nothing tells of a path that appears.
+const UNTOLD: Duration = Duration::from_millis(50);
 /// As often a cover is tried again, this far apart, before the sandbox is ended.
 const MOST_FAILURES: u32 = 1000;
 const RETRY: Duration = Duration::from_millis(1);
@@ -65,10 +67,13 @@ impl Attendant<'_> {
         // Readable as an exception whenever a mount of this namespace comes or goes.
         let mounts = covers.and_then(|_| File::open("/proc/self/mountinfo").ok());
         let mut watched = covers.and_then(|_| WatchedPaths::new(&plan.path_rules));
+        let untold = (covers.is_some() && watched.is_none()).then_some(UNTOLD);
         few_capabilities()?;
         // A mode that the broker uses is final.
         nix::sys::stat::umask(nix::sys::stat::Mode::empty());
-        let (mut failures, mut looked) = (0, Instant::now());
+        // What has changed between the covers and the first watch is told by nobody.
+        let mut failures = covers.map_or(Ok(0), |covers| self.renewed(covers, 0))?;
+        let mut looked = Instant::now();
         loop {
             if let Some(status) = self.ended()? {
                 return Ok(status);
@@ -80,7 +85,10 @@ impl Attendant<'_> {
                     mounts.as_ref().map(|mounts| (mounts.as_fd(), PollFlags::POLLPRI)),
                     watched.as_ref().map(|watched| (watched.as_fd(), PollFlags::POLLIN)),
                 ],
-                if failures > 0 { Some(RETRY) } else { self.disk.as_ref().map(|disk| disk.pause) },
+                match failures {
+                    0 => untold.into_iter().chain(self.disk.as_ref().map(|disk| disk.pause)).min(),
+                    _ => Some(RETRY),
+                },
             )?;
             let Ready([child, call, mount, path]) = ready;
             if let Some(disk) = self.disk.as_mut().filter(|_| looked.elapsed() >= OFTEN) {
@@ -89,9 +97,10 @@ impl Attendant<'_> {
             }
             let full = self.disk.as_ref().is_some_and(DiskUse::full);
             let appeared = path.is_some() && watched.as_ref().is_some_and(WatchedPaths::appeared);
-            if let Some(covers) = covers.filter(|_| failures > 0 || mount.is_some() || appeared) {
-                failures = self.renewed(covers, failures)?;
+            if let Some(covers) = covers.filter(|_| failures > 0 || mount.is_some() || appeared || untold.is_some()) {
+                // Watched first, so that what appears in between is covered now or told later.
                 watched.iter_mut().for_each(WatchedPaths::watch);
+                failures = self.renewed(covers, failures)?;
             }
             if child.is_some() {
                 _ = ends.read_signal();

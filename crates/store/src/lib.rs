@@ -210,10 +210,13 @@ fn connect_unlocked(dir: &Path) -> Result<Connection> {
 /// A connection with the settings that all share. `FULL` syncs the log at every commit: the store promises it.
 fn connect(path: &Path, busy_timeout: Duration) -> Result<Connection> {
     use rusqlite::OpenFlags;
+    use rusqlite::config::DbConfig;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(busy_timeout)?;
     conn.set_prepared_statement_cache_capacity(128);
+    // Else a statement is parsed again when a bound value might change its plan: FTS5's own at every search.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     for (setting, value) in [("synchronous", "full"), ("foreign_keys", "on"), ("cache_size", "-8000")] {
         conn.pragma_update(None, setting, value)?;
     }
