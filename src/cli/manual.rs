@@ -9,7 +9,8 @@ use crate::host::library::LibraryPage;
 use acheron_base::Code;
 
 /// Every kind of file outside the services, with the effect of reading and writing it. `<…>` stands for a name.
-pub const FILES: [(&str, &str); 32] = [
+pub const FILES: [(&str, &str); 33] = [
+    (".ignore", "What may wait for its reader: ripgrep and others that search trees pass it by."),
     ("README.md", "An introduction for people."),
     ("AGENTS.md", "An introduction for agents, on one screen."),
     ("agents/self", "A link to the calling agent; for the operator, to the default agent."),

@@ -23,8 +23,8 @@ The events of this agent in order, and files that wait for them.
 - `control/wait.json` takes `{\"paths\": [\"/agents/self/events/sources/user.json\"], \"timeout_ms\": 60000, \"since\": 0}`;
   then `next.json` waits for the first of them. A handle opened for reading and writing has its own wait: write the wait, then read the events from the same handle.
 - `control/signal.json` takes `{\"event_type\": \"user\", \"parameter\": \"go\", \"payload\": {}}`; `\"to\"` names another agent.
-- `sources/` has a file for everything that can be waited for, and reading one waits: `cat sources/time/after/1000.json`
-  sleeps a second, `cat sources/user/go.json` waits for the signal `go`.
+- `sources/` has a file for everything that can be waited for, not listed, and reading one waits:
+  `cat sources/time/after/1000.json` sleeps a second, `cat sources/user/go.json` waits for the signal `go`.
 - `log.ndjson` is the log; `tail -f` follows it. `status.json` shows the armed wait.
 
 A path is a job's `status.json` (the end of the job), `/agents/self/chat/control/input`, a file of `sources/`, or any

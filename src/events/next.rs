@@ -122,6 +122,11 @@ impl Handle for NextReader {
         })
     }
 
+    /// Only of the answer that is always the same.
+    fn length(&self) -> Answer<Option<u64>> {
+        Answer::ok(matches!(self.armed(), Ok(None)).then(|| line(&not_configured()).len() as u64))
+    }
+
     fn flush(&self, _by_opener: bool) -> Answer<()> {
         self.pass.lock().end();
         Answer::ok(())

@@ -48,7 +48,7 @@ pub enum Selector {
 }
 
 /// The names at the root of the tree.
-const TOP: [&str; 7] = ["agents", "projects", "global", "nodes", "meta", "README.md", "AGENTS.md"];
+const TOP: [&str; 8] = ["agents", "projects", "global", "nodes", "meta", "README.md", "AGENTS.md", ".ignore"];
 
 /// The longest parameter that still gives a valid file name.
 const MAX_PARAMETER: usize = 200;

@@ -9,20 +9,34 @@ use super::wait::Armed;
 use super::{EventLog, Selector, SignalType, Waiter};
 use crate::jobs::Jobs;
 use acheron_base::Result;
-use acheron_vfs::{Answer, Caller, File, Handle, Kind, Listing, Node, Open, Reply, VirtualDir, replies};
+use acheron_vfs::{
+    Answer, Caller, Dir as _, File, Handle, Kind, Listing, Node, Open, Reply, VirtualDir, replies, text,
+};
 
-/// The directory of selectors. Names with a number or a parameter are unlimited: they can be opened but are not listed.
-pub fn directory(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>) -> Listing {
-    let mut listing = Listing::default();
+const README: &str = "\
+# sources
+
+A file for everything that can be waited for. They are not listed, so that a program that reads a whole tree does not wait
+here for ever; name the one that you want, and reading it waits:
+
+- `user.json`, `agent.json`, `hook.json`: any signal of that type; `user/go.json`: the signal `go`.
+- `time/after/1000.json`: in a second; `time/at/1767225600000.json`: at that time, in milliseconds since 1970.
+";
+
+/// The directory of selectors. None is listed: reading one waits, on an idle tree for ever.
+pub fn directory(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>) -> VirtualDir {
+    let mut listed = Listing::default().file("README.md", text(README));
     for kind in SignalType::ALL {
-        listing = listing
-            .file(&format!("{}.json", kind.name()), SourceFile::new(event_log, jobs, Selector::Signal(kind, None)))
-            .dir(kind.name(), below(event_log, jobs, vec![kind.name()]));
+        listed = listed.dir(kind.name(), below(event_log, jobs, vec![kind.name()]));
     }
     let times = ["after", "at"]
         .into_iter()
         .fold(Listing::default(), |listing, when| listing.dir(when, below(event_log, jobs, vec!["time", when])));
-    listing.dir("time", times)
+    let listed = listed.dir("time", times);
+    let names: Vec<String> = listed.list().into_iter().map(|(name, _)| name).collect();
+    let (all, any) = (names.len(), below(event_log, jobs, Vec::new()));
+    VirtualDir::new(move || names.clone(), move |name| listed.lookup(name).or_else(|| any.lookup(name)))
+        .counted(move || all)
 }
 
 fn below(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, under: Vec<&'static str>) -> VirtualDir {

@@ -206,6 +206,7 @@ fn build(host: &Arc<HostState>) -> Result<(Listing, Arc<AgentDirs>)> {
     let agent_dirs = AgentDirs::new(host);
     let root = Listing::default()
         .file("README.md", acheron_vfs::text(pages::README))
+        .file(".ignore", acheron_vfs::text(pages::IGNORE))
         .file("AGENTS.md", acheron_vfs::text(pages::AGENTS))
         .with("agents", Node::Dir(agent_dirs.directory()))
         .dir("global", Listing::default().dir("library", library::directory(host)?))

@@ -136,6 +136,7 @@ pub fn default_rules(projects: &[String]) -> Vec<Rule> {
     let mut rules = vec![
         Rule::allow(&[Read], "/"),
         Rule::allow(&[Read], "/README.md"),
+        Rule::allow(&[Read], "/.ignore"),
         Rule::allow(&[Read], "/AGENTS.md"),
         Rule::allow(&[Read], "/meta/protocol.json"),
         Rule::allow(&[Read], "/global/**"),

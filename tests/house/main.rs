@@ -4,6 +4,7 @@ mod agent_turns;
 mod agents;
 mod behaviours;
 mod binds;
+mod browsing;
 mod chat;
 mod chat_at_a_terminal;
 mod checks;

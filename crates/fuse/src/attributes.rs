@@ -57,6 +57,16 @@ pub fn attributes(ino: u64, node: &Node, owner: Owner, tree: &Tree) -> FileAttr 
     }
 }
 
+/// Whether the length of a file is counted when it is opened, because nothing tells it before.
+pub fn is_counted(node: &Node) -> bool {
+    let counted = |kind| matches!(kind, Kind::Live | Kind::Waiting | Kind::Control | Kind::Message);
+    matches!(node, Node::File(file) if counted(file.kind()))
+}
+
+pub fn with_length(attributes: FileAttr, length: u64) -> FileAttr {
+    FileAttr { size: length, blocks: length.div_ceil(512), ..attributes }
+}
+
 /// How long the kernel may cache a name of this directory.
 pub fn name_ttl(dir: &dyn Dir) -> Duration {
     match dir.notifier() {

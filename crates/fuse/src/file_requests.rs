@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 
 use fuser::{
-    FileHandle, PollEvents, PollFlags, PollNotifier, ReplyAttr, ReplyData, ReplyEmpty, ReplyOpen, ReplyPoll,
-    ReplyWrite, Request,
+    FileHandle, FopenFlags, PollEvents, PollFlags, PollNotifier, ReplyAttr, ReplyData, ReplyEmpty, ReplyOpen,
+    ReplyPoll, ReplyWrite, Request,
 };
 
 use super::attributes;
@@ -16,23 +16,30 @@ use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Answer, Handle, Kind, Node, Open, not_permitted};
 
 impl Server {
-    pub fn open(&self, req: &Request, ino: u64, flags: i32, reply: ReplyOpen) {
+    pub fn open(self: &Arc<Self>, req: &Request, ino: u64, flags: i32, reply: ReplyOpen) {
         let how = attributes::open_mode(flags);
         let opened = self.inodes.get(ino).and_then(|known| {
             let caller = self.caller(req);
             let handle = self.tree.open(&caller, &known.node, &known.path, how)?;
             let Node::File(file) = &known.node else { return Err(not_a_file(&known.path)) };
             let keep = file.kind() == Kind::Text && self.inodes.cache_is_valid(ino);
-            Ok((self.opened(handle, file.kind(), how, caller.pid), attributes::file_flags(&**file, how, keep)))
+            let counted = attributes::is_counted(&known.node) && how.read && !how.write;
+            let fh = self.opened(handle, file.kind(), how, caller.pid);
+            Ok((fh, attributes::file_flags(&**file, how, keep), counted))
         });
         match opened {
-            Ok((fh, flags)) => reply.opened(FileHandle(fh), flags),
+            Ok((fh, flags, true)) => {
+                let length = self.files.get(fh).map_or_else(Answer::refuse, |opened| opened.handle.length());
+                let reply = CountedOpen { reply, server: self.clone(), ino, fh, flags };
+                self.answer(req, AnswerMode { patient: false, begun: false }, length, reply);
+            }
+            Ok((fh, flags, false)) => reply.opened(FileHandle(fh), flags),
             Err(error) => reply.error(errno(&error)),
         }
     }
 
     pub fn opened(&self, handle: Box<dyn Handle>, kind: Kind, how: Open, opener: u32) -> u64 {
-        self.files.add(OpenFile { handle, kind, how, opener, poll_watch: OnceLock::new() })
+        self.files.add(OpenFile { handle, kind, how, opener, length: OnceLock::new(), poll_watch: OnceLock::new() })
     }
 
     pub fn read(&self, req: &Request, fh: u64, offset: u64, size: u32, flags: i32, reply: ReplyData) {
@@ -173,9 +180,39 @@ impl Server {
             _ => Err(not_permitted("the times of this file cannot be set")),
         });
         match allowed {
-            Ok(()) => self.getattr(ino, reply),
+            Ok(()) => self.getattr(ino, None, reply),
             Err(error) => reply.error(errno(&error)),
         }
+    }
+}
+
+/// The answer to an open whose bytes are counted first.
+struct CountedOpen {
+    reply: ReplyOpen,
+    server: Arc<Server>,
+    ino: u64,
+    fh: u64,
+    flags: FopenFlags,
+}
+
+impl Responder<Option<u64>> for CountedOpen {
+    fn respond(self, outcome: Result<Option<u64>>) {
+        let CountedOpen { reply, server, ino, fh, flags } = self;
+        if let Err(error) = outcome.as_ref()
+            && error.code == Code::Interrupted
+        {
+            if let Some(opened) = server.files.remove(fh) {
+                opened.handle.closed();
+            }
+            return reply.error(errno(error));
+        }
+        if let (Ok(Some(length)), Ok(opened)) = (outcome, server.files.get(fh)) {
+            _ = opened.length.set(length);
+            if server.inodes.set_length(ino, length) {
+                server.notices.attributes(ino);
+            }
+        }
+        server.notices.after(move || reply.opened(FileHandle(fh), flags));
     }
 }
 

@@ -59,10 +59,10 @@ impl Filesystem for FuseAdapter {
         self.0.request(Operation::Forget, req, ino.0, || self.0.forget(ino.0, nlookup));
     }
 
-    fn getattr(&self, req: &Request, ino: INodeNo, _fh: Option<FileHandle>, reply: ReplyAttr) {
+    fn getattr(&self, req: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
         self.0.request(Operation::Getattr, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.getattr(ino.0, reply),
-            None => self.0.getattr(ino.0, reply),
+            None => self.0.getattr(ino.0, fh.map(|fh| fh.0), reply),
         });
     }
 

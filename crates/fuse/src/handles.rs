@@ -18,6 +18,8 @@ pub struct OpenFile {
     pub how: Open,
     /// The process that opened it.
     pub opener: u32,
+    /// The number of bytes of its first pass, if that was counted.
+    pub length: OnceLock<u64>,
     /// Present once the file was polled.
     pub poll_watch: OnceLock<Arc<PollWatch>>,
 }

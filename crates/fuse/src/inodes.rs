@@ -23,6 +23,8 @@ pub struct KnownNode {
 
 struct Inode {
     known: KnownNode,
+    /// The length that was counted when the file was last opened, for a file that does not know it.
+    length: u64,
     /// The number of lookups that the kernel has not forgotten yet.
     lookups: u64,
     /// Receives the changes of the node.
@@ -108,7 +110,7 @@ impl Inodes {
             }
             Entry::Vacant(entry) => {
                 let known = KnownNode { path: path.clone(), node: node.clone() };
-                entry.insert(Inode { known, lookups: 1, listener: None, replaced: false });
+                entry.insert(Inode { known, length: 0, lookups: 1, listener: None, replaced: false });
                 None
             }
         };
@@ -189,6 +191,17 @@ impl Inodes {
                 entries.remove();
             }
         }
+    }
+
+    /// The length that was last counted; 0 if none was.
+    pub fn length(&self, number: u64) -> u64 {
+        self.table.get(&number).map_or(0, |inode| inode.length)
+    }
+
+    /// Records the length that was counted; returns whether it is another one than before.
+    pub fn set_length(&self, number: u64, length: u64) -> bool {
+        let before = self.table.get_mut(&number).map(|mut inode| std::mem::replace(&mut inode.length, length));
+        before.is_some_and(|before| before != length)
     }
 
     /// Whether the kernel may use the bytes that it has cached: not if they may be those of another node.

@@ -84,12 +84,19 @@ impl Server {
         reply.entry_with_ttls(&last, &attributes::name_ttl(dir), &attributes, GENERATION);
     }
 
-    pub fn getattr(self: &Arc<Self>, ino: u64, reply: ReplyAttr) {
-        match self.inodes.get(ino) {
-            Ok(known) => self.now_or_in_pool(known.node.has_quick_stat(), move |server| {
+    /// `fh`: for `fstat(2)`.
+    pub fn getattr(self: &Arc<Self>, ino: u64, fh: Option<u64>, reply: ReplyAttr) {
+        let counted = fh.and_then(|fh| self.files.get(fh).ok()?.length.get().copied());
+        match (self.inodes.get(ino), counted) {
+            // Not kept: another handle may have counted another length.
+            (Ok(known), Some(length)) => {
+                let attributes = self.attributes(ino, &known.node);
+                reply.attr(&Duration::ZERO, &attributes::with_length(attributes, length));
+            }
+            (Ok(known), None) => self.now_or_in_pool(known.node.has_quick_stat(), move |server| {
                 reply.attr(&attributes::attribute_ttl(&known.node), &server.attributes(ino, &known.node));
             }),
-            Err(error) => reply.error(errno(&error)),
+            (Err(error), _) => reply.error(errno(&error)),
         }
     }
 

@@ -17,6 +17,8 @@ use crate::sync::{Condvar, Mutex, MutexGuard, thread};
 pub enum Notice {
     /// The bytes and attributes of an inode are stale.
     Inode(u64),
+    /// The attributes of an inode are stale.
+    Attributes(u64),
     /// The entry `name` of directory `parent` is stale.
     Entry { parent: u64, name: String, path: String },
     /// A polled file may be readable.
@@ -34,6 +36,7 @@ impl NoticeSink for Notifier {
         // reported to anyone.
         let _ = match notice {
             Notice::Inode(ino) => self.inval_inode(INodeNo(*ino), 0, 0),
+            Notice::Attributes(ino) => self.inval_inode(INodeNo(*ino), -1, 0),
             Notice::Entry { parent, name, .. } => self.inval_entry(INodeNo(*parent), OsStr::new(name)),
             Notice::Poll(handle) => self.poll(PollHandle(*handle)),
         };
@@ -81,10 +84,19 @@ impl Notices {
     /// Notifies a poller. This never blocks, so it is sent directly, unless another notice must be sent first: a
     /// process that is woken must not find anything stale.
     pub fn poll(&self, handle: u64) {
+        self.send_or_post(Notice::Poll(handle));
+    }
+
+    /// The attributes of an inode are stale, but not its pages: this never blocks either.
+    pub fn attributes(&self, ino: u64) {
+        self.send_or_post(Notice::Attributes(ino));
+    }
+
+    fn send_or_post(&self, notice: Notice) {
         let kernel = self.kernel();
         match kernel.filter(|_| self.unsent.load(Ordering::SeqCst) == 0) {
-            Some(kernel) => kernel.send(&Notice::Poll(handle)),
-            None => self.post(Notice::Poll(handle)),
+            Some(kernel) => kernel.send(&notice),
+            None => self.post(notice),
         }
     }
 

@@ -117,7 +117,9 @@ impl Server {
     }
 
     pub fn attributes(&self, ino: u64, node: &Node) -> FileAttr {
-        attributes::attributes(ino, node, self.owner, &self.tree)
+        let counted = attributes::is_counted(node).then(|| self.inodes.length(ino));
+        let attributes = attributes::attributes(ino, node, self.owner, &self.tree);
+        counted.map_or(attributes, |length| attributes::with_length(attributes, length))
     }
 
     /// Records that the kernel is told of `node` at `path`; returns its attributes.

@@ -154,6 +154,20 @@ impl Handle for CountedHandle {
         }
     }
 
+    /// A caller above the limit learns the length by reading.
+    fn length(&self) -> Answer<Option<u64>> {
+        let (inner, count) = (self.inner.clone(), self.count.clone());
+        self.inner.length().map(move |length| {
+            count.set(inner.buffered_bytes());
+            if inner.buffered_bytes() > SMALL && count.check_room(0).is_err() {
+                inner.discard_buffer();
+                count.set(inner.buffered_bytes());
+                return None;
+            }
+            length
+        })
+    }
+
     fn write(&self, offset: u64, data: &[u8]) -> Answer<()> {
         self.write_within_limit(data.len(), || self.inner.write(offset, data))
     }

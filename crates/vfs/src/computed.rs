@@ -13,7 +13,8 @@ type Compute = dyn Fn(&Caller) -> Answer<Bytes> + Send + Sync;
 
 /// A file whose bytes are computed for each pass of a reader.
 ///
-/// A pass begins with a read at offset 0. Its bytes are kept until the next pass, so that no pass shows two versions.
+/// A pass begins with a read at offset 0. Its bytes are kept until the next pass, so that no pass shows two versions. The
+/// first pass shows the bytes that [`Handle::length`] has counted, if it was asked.
 pub struct ComputedFile {
     kind: Kind,
     source: Arc<Compute>,
@@ -65,30 +66,54 @@ impl File for ComputedFile {
 struct ComputedHandle {
     source: Arc<Compute>,
     caller: Caller,
-    /// The bytes of the current pass.
-    seen: Arc<Mutex<Option<Bytes>>>,
+    seen: Arc<Mutex<Snapshot>>,
+}
+
+/// The bytes of the current pass.
+#[derive(Default)]
+struct Snapshot {
+    bytes: Option<Bytes>,
+    /// They were counted and not read yet.
+    unread: bool,
 }
 
 impl Handle for ComputedHandle {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
-        if offset > 0
-            && let Some(seen) = &*self.seen.lock()
+        let mut seen = self.seen.lock();
+        let is_counted = std::mem::take(&mut seen.unread);
+        if (offset > 0 || is_counted)
+            && let Some(bytes) = &seen.bytes
         {
-            return Answer::ok(slice(seen, offset, size));
+            return Answer::ok(slice(bytes, offset, size));
         }
+        drop(seen);
         let seen = self.seen.clone();
         (self.source)(&self.caller).map(move |bytes| {
-            *seen.lock() = Some(bytes.clone());
+            *seen.lock() = Snapshot { bytes: Some(bytes.clone()), unread: false };
             slice(&bytes, offset, size)
         })
     }
 
+    /// A failure is told by the read.
+    fn length(&self) -> Answer<Option<u64>> {
+        let answer = (self.source)(&self.caller).poll_once();
+        if let Answer::Later(_) = answer {
+            return Answer::ok(None);
+        }
+        let seen = self.seen.clone();
+        answer.then(move |bytes| {
+            let length = bytes.as_ref().ok().map(|bytes| bytes.len() as u64);
+            *seen.lock() = Snapshot { unread: length.is_some(), bytes: bytes.ok() };
+            Ok(length)
+        })
+    }
+
     fn buffered_bytes(&self) -> usize {
-        self.seen.lock().as_ref().map_or(0, Bytes::len)
+        self.seen.lock().bytes.as_ref().map_or(0, Bytes::len)
     }
 
     fn discard_buffer(&self) {
-        *self.seen.lock() = None;
+        *self.seen.lock() = Snapshot::default();
     }
 
     fn readable(&self) -> Answer<()> {
@@ -111,5 +136,23 @@ mod tests {
         assert_eq!(handle.read(1, 9).wait().await.unwrap(), "0");
         assert_eq!(handle.read(2, 9).wait().await.unwrap(), "");
         assert_eq!(handle.read(0, 9).wait().await.unwrap(), "11");
+    }
+
+    #[tokio::test]
+    async fn the_first_pass_shows_the_bytes_that_were_counted() {
+        let count = AtomicU32::new(9);
+        let file = live(move |_| Ok(count.fetch_add(1, Ordering::SeqCst).to_string().into()));
+        let handle = file.open(&Caller::named("ada"), Open::READ).unwrap();
+        assert_eq!(handle.length().wait().await.unwrap(), Some(1));
+        assert_eq!(handle.read(0, 1).wait().await.unwrap(), "9");
+        assert_eq!(handle.read(1, 9).wait().await.unwrap(), "");
+        assert_eq!(handle.read(0, 9).wait().await.unwrap(), "10");
+    }
+
+    #[tokio::test]
+    async fn a_file_that_waits_has_no_length_yet() {
+        let file = waiting(|_| Answer::later(std::future::pending()));
+        let handle = file.open(&Caller::named("ada"), Open::READ).unwrap();
+        assert_eq!(handle.length().wait().await.unwrap(), None);
     }
 }

@@ -246,6 +246,11 @@ impl Handle for ControlHandle {
         self.replies.read(offset, size)
     }
 
+    /// That of the template: only a reader is asked.
+    fn length(&self) -> Answer<Option<u64>> {
+        Answer::ok(Some(self.sink.template().len() as u64))
+    }
+
     fn write(&self, _offset: u64, data: &[u8]) -> Answer<()> {
         let taken = self.input.lock().accept(data, || self.sink.expects());
         let written = data.len();

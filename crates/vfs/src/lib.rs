@@ -328,6 +328,12 @@ pub trait Handle: Send + Sync {
         Answer::refuse(Error::new(Code::Os(libc::EBADF), "the file was not opened for reading"))
     }
 
+    /// Prepares the bytes of the first pass, and returns their number; `None` where it is known only by reading. A server
+    /// asks once, when a reader has opened the file, so that `fstat(2)` tells what this handle is going to read.
+    fn length(&self) -> Answer<Option<u64>> {
+        Answer::Now(Ok(None))
+    }
+
     /// Takes all of `data`, or refuses it.
     fn write(&self, _offset: u64, _data: &[u8]) -> Answer<()> {
         Answer::refuse(Error::new(Code::Os(libc::EBADF), "the file was not opened for writing"))

@@ -239,6 +239,11 @@ impl Handle for MessageHandle {
         }
     }
 
+    /// That of the template: only a reader is asked.
+    fn length(&self) -> Answer<Option<u64>> {
+        Answer::ok(Some(self.sink.template().len() as u64))
+    }
+
     fn write(&self, _offset: u64, data: &[u8]) -> Answer<()> {
         let (taken, beginning) = {
             let mut input = self.input.lock();

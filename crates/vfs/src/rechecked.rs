@@ -50,6 +50,10 @@ impl Handle for RecheckedHandle {
         self.completing(|| self.inner.read(offset, size))
     }
 
+    fn length(&self) -> Answer<Option<u64>> {
+        self.inner.length()
+    }
+
     fn write(&self, offset: u64, data: &[u8]) -> Answer<()> {
         if let Err(error) = self.check() {
             return Answer::refuse(error);

@@ -25,6 +25,7 @@ impl NoticeSink for Kernel {
         let version = self.version.fetch_add(0, Ordering::SeqCst);
         self.told.lock().unwrap().push(match notice {
             Notice::Inode(ino) => format!("inode {ino} version {version}"),
+            Notice::Attributes(ino) => format!("attributes {ino}"),
             Notice::Poll(handle) => format!("poll {handle}"),
             Notice::Entry { path, .. } => format!("entry {path}"),
         });

@@ -1,0 +1,106 @@
+//! Nothing hangs by browsing: programs that read or copy a whole tree come to their end, and have every file whole.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::common::{command, session};
+use crate::test_host::TestHost;
+
+/// A tree that has done something and is idle again.
+fn idle() -> TestHost {
+    let house = TestHost::new();
+    let script = "cd agents/self
+        echo '{\"kind\":\"note\",\"name\":\"ford\",\"content\":\"The ford is at the willow.\"}' > memory/control/create.json
+        echo '{\"query\":\"ford\"}' > memory/control/search.json
+        echo hello > chat/control/input; cat chat/latest.txt > /dev/null
+        echo '{\"command\":\"true\"}' > terminal/control/exec.json; cat jobs/last/status.json > /dev/null; sync";
+    let said = session(house.root().as_path(), script);
+    assert!(!said.contains('!'), "{said}");
+    house
+}
+
+/// The listed files with their bytes; links are not followed.
+fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let (entry, path) = entry.map(|entry| (entry.file_type().unwrap(), entry.path())).unwrap();
+            if entry.is_dir() {
+                open.push(path);
+            } else if entry.is_file() {
+                let name = path.strip_prefix(root).unwrap().to_str().unwrap().to_owned();
+                found.insert(name, std::fs::read(&path).unwrap_or_else(|error| error.to_string().into_bytes()));
+            }
+        }
+    }
+    found
+}
+
+/// Copies the tree with a program, and compares. What changes by itself need only be there.
+fn copied(words: &[&str], unpack: &str) {
+    let (house, to) = (idle(), TempDir::new().unwrap());
+    let to = to.path().join("copy");
+    std::fs::create_dir(&to).unwrap();
+    let target = to.to_str().unwrap();
+    let words: Vec<String> = words.iter().map(|word| word.replace("$TO", target)).collect();
+    let output = command(&house.root(), &words.iter().map(String::as_str).collect::<Vec<_>>()).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(session(&to, unpack), "");
+    let (copy, before, after) = (files(&to), files(&house.root()), files(&house.root()));
+    let mut wrong = Vec::new();
+    for (name, bytes) in &before {
+        let is_steady = after.get(name) == Some(bytes);
+        match copy.get(name) {
+            Some(copied) if copied == bytes || !is_steady && !copied.is_empty() => (),
+            Some(copied) => wrong.push(format!("{name}: {} of {} bytes", copied.len(), bytes.len())),
+            None => wrong.push(format!("{name} is missing")),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), before.len(), wrong.join("\n"));
+}
+
+#[test]
+fn cp_copies_every_file_whole() {
+    copied(&["cp", "-r", ".", "$TO"], "");
+}
+
+#[test]
+fn tar_stores_every_file_whole() {
+    copied(&["tar", "-cf", "$TO/../it.tar", "."], "tar -xf ../it.tar");
+}
+
+#[test]
+fn rsync_copies_every_file_whole() {
+    copied(&["rsync", "-a", "./", "$TO/"], "");
+}
+
+#[test]
+fn zip_stores_every_file_whole() {
+    copied(&["zip", "-qry", "$TO/../it.zip", "."], "unzip -q ../it.zip");
+}
+
+#[test]
+fn rclone_copies_every_file_whole() {
+    // It compares with the size that it was shown before it opened the file, and with the time of files that go on.
+    let words = ["rclone", "--config", "/dev/null", "copy", "--links", "--local-no-check-updated", "--ignore-size"];
+    copied(&[&words[..], &[".", "$TO"]].concat(), "find . -name '*.rclonelink' -delete");
+}
+
+#[test]
+fn searches_of_an_idle_tree_end_and_find() {
+    let house = idle();
+    for words in [
+        &["grep", "-rl", "the willow", "."][..],
+        &["rg", "-l", "--hidden", "the willow", "."],
+        &["find", ".", "-type", "f", "-exec", "grep", "-l", "the willow", "{}", "+"],
+        &["bash", "-c", "find . -type f -exec head -c 100 {} + > /dev/null; grep -rl 'the willow' agents"],
+    ] {
+        let output = command(&house.root(), words).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("memory/items/ford/content"), "{words:?}: {said}");
+        assert!(output.status.code() != Some(124), "{words:?} took too long");
+    }
+}
