@@ -33,6 +33,10 @@ impl Handle for Cancel {
         Answer::ok(slice(&Bytes::from_static(TEMPLATE), offset, size))
     }
 
+    fn length(&self) -> Answer<Option<u64>> {
+        Answer::ok(Some(TEMPLATE.len() as u64))
+    }
+
     /// Stops the job at once. The answer resolves when the journal has recorded it, so that the job does not run after
     /// a restart. It does not wait for the end: the writer may be a part of the job.
     fn write(&self, _offset: u64, _data: &[u8]) -> Answer<()> {
