@@ -104,3 +104,47 @@ fn a_symbol_is_found_changed_and_taken_back() {
         "#]],
     );
 }
+
+const LIBRARY: &str = r#"{
+  "layout": "acheron-1", "default_agent": "charon", "library": "lib",
+  "agents": {"charon": {"about": "Ferries."}}
+}"#;
+
+/// What the library holds is what counts: the sets of phases, and the symbols with which every session begins.
+#[test]
+fn the_default_context_and_the_phases_come_from_the_library_as_it_is_now() {
+    let defaults = |id: &str| format!(r#"{{"default_agent_ids": [], "default_symbol_ids": ["{id}"]}}"#);
+    let host = TestHost::prepared(LIBRARY, |here| {
+        for folder in ["lib/catalogue", "lib/prompts/own"] {
+            std::fs::create_dir_all(here.join(folder)).unwrap();
+        }
+        std::fs::write(here.join("lib/Index.md"), "# Library\n").unwrap();
+        std::fs::write(here.join("lib/prompts/own/00-look.txt"), "---\nphase_id: look\n---\nLook.\n").unwrap();
+        std::fs::write(here.join("lib/catalogue/default_context_config.json"), defaults("ACH-Calm-Hold-033")).unwrap();
+    });
+    let file = host.here().join("lib/catalogue/default_context_config.json");
+    let run = r#"
+        cd agents/self/phases
+        jq -c '[.sets[].set]' phases.json
+        exec 3<>control/run.json; echo '{"query":"qqq","session_id":"s","set":"own"}' >&3
+        jq -c '.error.message // .result.symbols_used[0]' <&3; exec 3>&-
+        "#;
+    let mut said = host.says(run);
+    std::fs::write(&file, defaults("ACH-Deadline-Guard-036")).unwrap();
+    said += &host.says(run);
+    std::fs::write(&file, "{").unwrap();
+    said += &host.says(run);
+    std::fs::remove_file(&file).unwrap();
+    said += &host.says(run);
+    expect![[r#"
+        ["own","recursive"]
+        "ACH-Calm-Hold-033"
+        ["own","recursive"]
+        "ACH-Deadline-Guard-036"
+        ["own","recursive"]
+        "default context configuration is malformed: EOF while parsing an object at line 1 column 1"
+        ["own","recursive"]
+        "ACH-Signal-Anchor-001"
+    "#]]
+    .assert_eq(&said);
+}

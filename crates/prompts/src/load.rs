@@ -142,7 +142,8 @@ fn one_folder(
         let mut value = crate::output::parse_json(json).map_err(|why| located(&file, &why))?;
         check::visibility_words(&value).map_err(|fault| fault.at(&file, 1, 1))?;
         if !reuse::is_used(json) {
-            let manifest = serde_json::from_str::<Manifest>(json).map_err(|error| located(&file, &error.to_string()))?;
+            let manifest =
+                serde_json::from_str::<Manifest>(json).map_err(|error| located(&file, &error.to_string()))?;
             return Ok((manifest, json, Reused::default()));
         }
         let reused = reuse::expand(&mut value, every).map_err(|why| Fault::validation(why).at(&file, 1, 1))?;

@@ -81,7 +81,8 @@ impl Reuse<'_> {
         let single = ["md", "txt"].iter().map(|end| format!("{id}.{end}")).find(|file| self.files.contains_key(file));
         if let Some(file) = single {
             let whole = self.text(&file)?;
-            let (_, body, _) = front::split(&whole).map_err(|wrong| format!("`{id}` cannot be used: {}", wrong.message))?;
+            let (_, body, _) =
+                front::split(&whole).map_err(|wrong| format!("`{id}` cannot be used: {}", wrong.message))?;
             let name = self.keep(&file, body.to_owned());
             return Ok(json!({"key": key, "title": key, "body": name}));
         }
@@ -112,7 +113,9 @@ impl Reuse<'_> {
             }
         }
         let record = fields.get("params").and_then(Value::as_str).map(str::to_owned);
-        if let Some((name, schema)) = record.and_then(|name| Some((name.clone(), whole.pointer("/params")?.get(&name)?))) {
+        if let Some((name, schema)) =
+            record.and_then(|name| Some((name.clone(), whole.pointer("/params")?.get(&name)?)))
+        {
             match self.params.get(&name) {
                 Some((other, _)) if other != schema => return Err(format!("`{id}` has another type `{name}`")),
                 _ => _ = self.params.insert(name, (schema.clone(), id.to_owned())),

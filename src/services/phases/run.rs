@@ -35,11 +35,15 @@ pub struct Engine {
     pub symbol_store: Arc<SymbolStore>,
     pub histories: Arc<Histories>,
     pub speaker: Arc<dyn Speaker>,
-    pub defaults: Defaults,
+    /// The symbols and agents with which a run begins: those of the library as it is then.
+    pub defaults: ReadDefaults,
     pub clock: Clock,
     /// The token budget of a run that begins now: the agent's model and limits may have changed since the last one.
     pub token_budget: Box<dyn Fn() -> Result<TokenBudget> + Send + Sync>,
 }
+
+/// Reads the symbols and agents with which a run that begins now begins. May wait for a disk.
+pub type ReadDefaults = Arc<dyn Fn() -> Result<Defaults> + Send + Sync>;
 
 /// How many tokens there are.
 #[derive(Clone, Copy, Debug)]
@@ -131,13 +135,15 @@ impl Engine {
         let stored = blocking(move || histories.read(&session)).await?;
         let history: Vec<Turn> = stored.iter().map(turn).collect();
         let mut participants = Participants::default();
-        for id in &self.defaults.default_agent_ids {
+        let read = self.defaults.clone();
+        let defaults = blocking(move || read()).await?;
+        for id in &defaults.default_agent_ids {
             match self.symbol_store.agent(id).await? {
                 Some(agent) => _ = participants.call(agent),
                 None => tracing::debug!(event = "inference.default_agent_missing", agent_id = id),
             }
         }
-        for symbol in self.symbol_store.symbols(&self.defaults.default_symbol_ids).await?.into_iter().flatten() {
+        for symbol in self.symbol_store.symbols(&defaults.default_symbol_ids).await?.into_iter().flatten() {
             participants.bring(symbol, SymbolReason::Default);
         }
         for (hit, symbol) in self.symbol_store.search(&order.query, NEIGHBOURS, &Within::default()).await? {

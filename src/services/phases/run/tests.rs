@@ -72,7 +72,7 @@ impl Stage {
             symbol_store,
             histories: Arc::new(histories),
             speaker: script.clone(),
-            defaults,
+            defaults: Arc::new(move || Ok(defaults.clone())),
             clock: Clock::at(7),
             token_budget: token_budget(8192, 200_000),
         };

@@ -99,6 +99,7 @@ impl TestHost {
             clock,
             random: Random::real(),
             token_budget,
+            defaults: Arc::new(|| crate::services::symbols::catalogue::defaults_of_library(None)),
         };
         let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
         let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
@@ -308,6 +309,52 @@ async fn undo_goes_back_any_number_of_changes() {
     assert_eq!(name(json!({"id": "back-001", "to_version": 99})).await.1, "symbol back-001: there is no version 99");
     assert_eq!(name(json!({"id": "back-001"})).await, (Value::Null, Value::Null), "before its first change it is gone");
     assert!(host.read("symbols/items/back-001.json").await.starts_with("! not_found"));
+}
+
+/// Sessions are exported, repaired at the first damage, and cleared; others are not touched.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_exported_repaired_and_cleared() {
+    let host = TestHost::new(Arc::new(OfflineSpeaker));
+    for session in ["first", "second"] {
+        let run = json!({"query": format!("words of {session}"), "session_id": session});
+        assert_eq!(host.call("phases", "run", run).await["ok"], true);
+    }
+    let whole = host.call("phases", "export_session", json!({"session_id": "first"})).await;
+    let records = whole["result"]["records"].as_array().unwrap().clone();
+    assert!(records.len() > 2, "{whole}");
+    assert_eq!((&records[0]["role"], &records[0]["content"]), (&json!("query"), &json!("words of first")));
+    let sound = host.call("phases", "repair_session", json!({"session_id": "first"})).await;
+    assert_eq!((&sound["result"]["kept"], &sound["result"]["lost"]), (&json!(records.len()), &json!(0)), "{sound}");
+    let file = host.dir.path().join("home/phases/first.sealed");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let last = lines[1].pop().unwrap();
+    lines[1].push(if last == 'A' { 'B' } else { 'A' });
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let broken = host.call("phases", "export_session", json!({"session_id": "first"})).await;
+    assert_eq!(broken["ok"], false, "{broken}");
+    let run = json!({"query": "more", "session_id": "first"});
+    assert_eq!(host.call("phases", "run", run.clone()).await["ok"], false, "a damaged session takes nothing");
+    let repaired = host.call("phases", "repair_session", json!({"session_id": "first"})).await;
+    assert_eq!((&repaired["result"]["kept"], &repaired["result"]["lost"]), (&json!(1), &json!(records.len() - 1)));
+    let why = repaired["result"]["damage"].as_str().unwrap();
+    assert!(why.starts_with("line 2 of session first"), "{why}");
+    let kept = repaired["result"]["copy"].as_str().unwrap();
+    let copy = std::fs::read_to_string(host.dir.path().join("home/phases").join(kept)).unwrap();
+    assert_eq!(copy, lines.join("\n") + "\n", "what was cut off is kept aside");
+    let again = host.call("phases", "export_session", json!({"session_id": "first"})).await;
+    assert_eq!(again["result"]["records"], json!([records[0]]));
+    assert_eq!(host.call("phases", "run", run).await["ok"], true);
+    let cleared = host.call("phases", "clear_session", json!({"session_id": "first"})).await;
+    assert_eq!(cleared["result"]["cleared"], true, "{cleared}");
+    assert_eq!(host.names("phases/sessions"), ["second"]);
+    assert!(!file.exists());
+    let anew = host.call("phases", "run", json!({"query": "anew", "session_id": "first"})).await;
+    assert_eq!(anew["ok"], true, "a cleared session begins anew: {anew}");
+    let nothing = host.call("phases", "clear_session", json!({"session_id": "third"})).await;
+    assert_eq!(nothing["result"]["cleared"], false);
+    let none = host.call("phases", "export_session", json!({"session_id": "third"})).await;
+    assert_eq!(none["error"]["code"], "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
