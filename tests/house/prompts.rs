@@ -95,7 +95,7 @@ fn a_prompt_is_filled_in_read_answered_and_understood() {
               "obols": 2
             }
             ["obols","0 is less than the minimum of 1","He pays {\"obols\":0}.\n"]
-            {"closed":"one","errors":[]}
+            {"closed":"one","was_open":true,"errors":[]}
             ! cat: open/one/text: Invalid argument
             ! cat: open/one/output.json: Invalid argument
         "#]],

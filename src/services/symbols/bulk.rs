@@ -60,14 +60,17 @@ pub fn sorted_out(written: Vec<(DocumentKind, Value)>) -> (Vec<(DocumentKind, Va
 }
 
 impl SymbolStore {
-    /// Puts in what is shipped, unless it is or was there, and looks at everything once. Later calls cost nothing; after
-    /// an outage the next call tries again.
+    /// Puts in what is shipped, unless it is or was there, and looks at everything once. Later calls cost little; after an
+    /// outage, or when the store was emptied, the next call tries again.
     pub async fn ready(&self, shipped: &[(DocumentKind, Value)], author: &Author) -> Result<()> {
-        let begin = async || {
-            self.put_many(shipped, true, author).await?;
-            self.catch_up().await
-        };
-        self.seeded.get_or_try_init(begin).await.copied()
+        let mut seeded = self.seeded.lock().await;
+        if seeded.is_some() && *seeded == Some(self.backend().epoch().await?) {
+            return Ok(());
+        }
+        self.put_many(shipped, true, author).await?;
+        self.catch_up().await?;
+        *seeded = Some(self.backend().epoch().await?);
+        Ok(())
     }
 
     /// Stores many documents in few transactions. With `keep`, one that is there, or was deleted, stays as it is.

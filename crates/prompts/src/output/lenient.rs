@@ -37,14 +37,14 @@ pub(super) fn read(text: &str) -> Result<Mended, Unreadable> {
     Ok(Mended { value, repairs: reader.repairs, length: reader.at })
 }
 
-enum Step {
+enum PathStep {
     Key(String),
     Index(usize),
 }
 
 /// What holds the value that is being read.
 #[derive(Clone, Copy, PartialEq)]
-enum Holder {
+enum ValueHolder {
     Nothing,
     Object,
     List,
@@ -53,19 +53,19 @@ enum Holder {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
-    path: Vec<Step>,
+    path: Vec<PathStep>,
     repairs: Vec<Repair>,
 }
 
-type Read<T> = Result<T, Unreadable>;
+type LenientResult<T> = Result<T, Unreadable>;
 
 impl<'a> Reader<'a> {
-    fn value(&mut self) -> Read<Value> {
+    fn value(&mut self) -> LenientResult<Value> {
         self.blanks()?;
         let holder = match self.path.last() {
-            None => Holder::Nothing,
-            Some(Step::Key(_)) => Holder::Object,
-            Some(Step::Index(_)) => Holder::List,
+            None => ValueHolder::Nothing,
+            Some(PathStep::Key(_)) => ValueHolder::Object,
+            Some(PathStep::Index(_)) => ValueHolder::List,
         };
         match self.peek() {
             Some('{') => self.object(),
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(&mut self) -> Read<Value> {
+    fn object(&mut self) -> LenientResult<Value> {
         self.deeper()?;
         let mut fields = Map::new();
         loop {
@@ -103,17 +103,17 @@ impl<'a> Reader<'a> {
             if fields.contains_key(&key) {
                 return self.wrong(format!("the key `{key}` stands twice"));
             }
-            self.path.push(Step::Key(key));
+            self.path.push(PathStep::Key(key));
             let value = self.value()?;
             self.after_value('}')?;
-            if let Some(Step::Key(key)) = self.path.pop() {
+            if let Some(PathStep::Key(key)) = self.path.pop() {
                 fields.insert(key, value);
             }
         }
         Ok(Value::Object(fields))
     }
 
-    fn list(&mut self) -> Read<Value> {
+    fn list(&mut self) -> LenientResult<Value> {
         self.deeper()?;
         let mut items = Vec::new();
         loop {
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
                 }
                 Some(_) => (),
             }
-            self.path.push(Step::Index(items.len()));
+            self.path.push(PathStep::Index(items.len()));
             items.push(self.value()?);
             self.after_value(']')?;
             self.path.pop();
@@ -146,7 +146,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A key and its colon; none if the text ends before the value.
-    fn key(&mut self) -> Read<Option<String>> {
+    fn key(&mut self) -> LenientResult<Option<String>> {
         let key = match self.peek() {
             Some(quote) if text::closing(quote).is_some() => {
                 let ending = text::key_ends(self.rest());
@@ -184,14 +184,14 @@ impl<'a> Reader<'a> {
     }
 
     /// The text ends in a key, or after it: nothing of a value is lost but the fact that there was one.
-    fn lost_key<T>(&mut self) -> Read<Option<T>> {
+    fn lost_key<T>(&mut self) -> LenientResult<Option<T>> {
         self.at = self.text.len();
         self.mend("the reply ends after the beginning of a further field, which is left out")?;
         Ok(None)
     }
 
     /// What follows a value: a comma, the end, or the next one without a comma.
-    fn after_value(&mut self, end: char) -> Read<()> {
+    fn after_value(&mut self, end: char) -> LenientResult<()> {
         self.blanks()?;
         match self.peek() {
             Some(',') => {
@@ -212,8 +212,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn string(&mut self, holder: Holder) -> Read<String> {
-        let found = text::string(self.rest(), holder == Holder::List);
+    fn string(&mut self, holder: ValueHolder) -> LenientResult<String> {
+        let found = text::string(self.rest(), holder == ValueHolder::List);
         let Some(found) = found else { return self.cut() };
         self.at += found.length;
         for what in found.repairs {
@@ -222,10 +222,10 @@ impl<'a> Reader<'a> {
         Ok(found.text)
     }
 
-    fn number(&mut self, holder: Holder) -> Read<Value> {
+    fn number(&mut self, holder: ValueHolder) -> LenientResult<Value> {
         let end = self.rest().find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c)));
         let Some(end) = end else { return self.cut() };
-        let grouped = if holder == Holder::List { None } else { text::grouped(self.rest()) };
+        let grouped = if holder == ValueHolder::List { None } else { text::grouped(self.rest()) };
         let follows = self.rest()[end..].chars().next();
         if grouped.is_some() || follows.is_some_and(|c| c.is_alphanumeric() || "%_/:$€".contains(c)) {
             return self.bare(); // not a number, but a text that begins with one
@@ -248,7 +248,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A word that stands for itself, or a text without quotes.
-    fn word(&mut self) -> Read<Value> {
+    fn word(&mut self) -> LenientResult<Value> {
         let end = self.rest().find(|c: char| !(c.is_alphanumeric() || c == '_'));
         let Some(end) = end else { return self.cut() };
         let word = &self.rest()[..end];
@@ -275,7 +275,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A text without quotes: to the end of the line, the comma or the bracket.
-    fn bare(&mut self) -> Read<Value> {
+    fn bare(&mut self) -> LenientResult<Value> {
         let groups = text::grouped(self.rest()).unwrap_or(0);
         let end = self.rest()[groups..].find([',', '}', ']', '{', '[', '"', '\n']).map(|found| groups + found);
         let Some(end) = end else { return self.cut() };
@@ -289,7 +289,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Skips blanks and comments.
-    fn blanks(&mut self) -> Read<()> {
+    fn blanks(&mut self) -> LenientResult<()> {
         loop {
             let bare = self.rest().trim_start();
             self.at = self.text.len() - bare.len();
@@ -308,20 +308,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Over the opening bracket, one level down.
-    fn deeper(&mut self) -> Read<()> {
+    fn deeper(&mut self) -> LenientResult<()> {
         self.at += 1;
         if self.path.len() >= DEEPEST { self.wrong(format!("nested deeper than {DEEPEST}")) } else { Ok(()) }
     }
 
-    fn cut<T>(&mut self) -> Read<T> {
+    fn cut<T>(&mut self) -> LenientResult<T> {
         self.wrong("the reply ends in the middle of this value".to_owned())
     }
 
-    fn wrong<T>(&self, message: String) -> Read<T> {
+    fn wrong<T>(&self, message: String) -> LenientResult<T> {
         Err(Unreadable { path: self.shown_path(), message })
     }
 
-    fn mend(&mut self, what: impl Into<String>) -> Read<()> {
+    fn mend(&mut self, what: impl Into<String>) -> LenientResult<()> {
         if self.repairs.len() >= MOST_REPAIRS {
             return self.wrong(format!("more than {MOST_REPAIRS} repairs would be needed"));
         }
@@ -334,8 +334,8 @@ impl<'a> Reader<'a> {
         let mut path = String::new();
         for step in &self.path {
             match step {
-                Step::Index(index) => path += &format!("[{index}]"),
-                Step::Key(key) => {
+                PathStep::Index(index) => path += &format!("[{index}]"),
+                PathStep::Key(key) => {
                     if !path.is_empty() {
                         path.push('.');
                     }

@@ -151,6 +151,7 @@ async fn changes_are_made_together_or_not_at_all(backend: &dyn Backend) {
     backend.commit(&[edit("tog-1", 0), edit("tog-2", 0)]).await.unwrap();
     let (after, changed) = backend.since(before).await.unwrap();
     assert_eq!(after, before + 2);
+    let changed = changed.unwrap();
     assert_eq!(changed, [(DocumentKind::Symbol, "tog-1".to_owned()), (DocumentKind::Symbol, "tog-2".to_owned())]);
     assert!(backend.commit(&[edit("tog-1", 0)]).await.is_err(), "what is there is not made again");
 }
