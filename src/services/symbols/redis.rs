@@ -234,12 +234,21 @@ impl Backend for Redis {
         if seen >= count {
             return Ok((count, Some(vec![])));
         }
-        // A few more than are needed, since others may change something between the two questions.
+        // A few more than are needed, since others may change something between the questions. Not as a transaction: a
+        // server that is full refuses those, even if they only read.
         let wanted = isize::try_from(count - seen).unwrap_or(CHANGED).saturating_add(256).min(CHANGED);
         let mut question = pipe();
-        question.atomic().get(self.key("changes")).lrange(self.key("changed"), -wanted, -1);
-        let (count, keys): (Option<u64>, Vec<String>) = self.ask(&question).await?;
-        let count = count.unwrap_or(0);
+        let counter = self.key("changes");
+        question.get(&counter).lrange(self.key("changed"), -wanted, -1).get(&counter);
+        let mut read = (Some(count), vec![]);
+        for _ in 0..TRIES {
+            let (before, keys, after): (Option<u64>, Vec<String>, Option<u64>) = self.ask(&question).await?;
+            if before == after {
+                read = (after, keys);
+                break;
+            }
+        }
+        let (count, keys) = (read.0.unwrap_or(0), read.1);
         let Some(first) = (keys.len() as u64).checked_sub(count.saturating_sub(seen)) else { return Ok((count, None)) };
         let parsed = |key: String| {
             let (kind, id) = key.split_once(':')?;
