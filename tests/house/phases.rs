@@ -69,7 +69,7 @@ fn a_run_has_the_window_of_the_model_that_the_agent_has_now() {
         expect![[r#"
             "complete"
             true
-            "the system block has 843 tokens and leaves no room in a window of 768"
+            "the system block has 888 tokens and leaves no room in a window of 768"
             true
             "the run has used its 10 tokens"
         "#]],

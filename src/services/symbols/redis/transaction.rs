@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{CHANGED, LEDGER, Redis, parse};
 use crate::services::symbols::backend::conflict;
 use crate::services::symbols::change::{DocumentKind, Edit, LedgerAction, LedgerEntry, places, version_of};
-use acheron_base::{Code, Error, Random, Result};
+use acheron_base::{Code, Error, Result};
 
 /// Commands with their arguments, to be run together.
 #[derive(Default)]
@@ -27,13 +27,20 @@ impl Redis {
         let fault = |fault: RedisError| self.fault(&fault);
         let of = |edit: &Edit| self.document(edit.change.kind, &edit.change.id);
         let keys: Vec<String> = edits.iter().map(of).collect::<BTreeSet<_>>().into_iter().collect();
-        cmd("WATCH").arg(&keys).query_async::<()>(connection).await.map_err(fault)?;
-        let bodies: Vec<Option<String>> = cmd("MGET").arg(&keys).query_async(connection).await.map_err(fault)?;
+        let epoch = self.key("epoch");
+        cmd("WATCH").arg(&keys).arg(&epoch).query_async::<()>(connection).await.map_err(fault)?;
+        let mut bodies: Vec<Option<String>> =
+            cmd("MGET").arg(&keys).arg(&epoch).query_async(connection).await.map_err(fault)?;
+        let known = bodies.pop().flatten();
         let parsed = bodies.iter().map(|body| body.as_deref().and_then(parse));
         let mut now: BTreeMap<String, Option<Value>> = keys.iter().cloned().zip(parsed).collect();
         let mut work = Commands::default();
         let mut moves: BTreeMap<String, i64> = BTreeMap::new();
-        work.add(["SET", &self.key("epoch"), &fresh_epoch(), "NX"]);
+        if known.is_none() {
+            // The first change of a history names it by the server's clock: no other one on it begins at that moment.
+            let now: (String, String) = cmd("TIME").query_async(connection).await.map_err(fault)?;
+            work.add(["SET", &epoch, &format!("{}.{}", now.0, now.1)]);
+        }
         for edit in edits {
             let slot = now.entry(of(edit)).or_default();
             let found = slot.as_ref().map_or(0, version_of);
@@ -126,11 +133,4 @@ impl Redis {
         work.add(["LTRIM", &ledger, &(-LEDGER).to_string(), "-1"]);
         work.add(["RPUSH", &self.key("changed"), &name]);
     }
-}
-
-/// A name for a history that no other one has.
-fn fresh_epoch() -> String {
-    let mut bytes = [0; 16];
-    Random::real().fill(&mut bytes);
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
