@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use candidates::CandidateValue;
+use lenient::Unreadable;
 
 use crate::fault::Fault;
 use crate::manifest::{Container, Shape};
@@ -201,7 +202,7 @@ impl Output {
         for (place, candidate) in candidates::of(reply).into_iter().enumerate() {
             match candidate.value {
                 CandidateValue::Sound(value) => {
-                    sound.push((place, candidate.from, candidate.start, Ok((value, vec![]))))
+                    sound.push((place, candidate.from, candidate.start, Ok((value, vec![]))));
                 }
                 CandidateValue::Mended(mended) => {
                     damaged.push((place, candidate.from, candidate.start, Ok((mended.value, mended.repairs))));
@@ -233,7 +234,7 @@ impl Output {
 
     /// The value as the type has it. One that stands under a key of its own, or alone where a list is wanted, is tried
     /// without that key, or in a list, if it does not fit as it is.
-    fn fitted(&self, value: Value, repairs: Vec<Repair>) -> Result<(Value, Vec<Repair>), Complaint> {
+    fn fitted(&self, value: Value, repairs: Vec<Repair>) -> Result<(Value, Vec<Repair>), Unreadable> {
         let value = self.unwrapped(value);
         let wrong = match self.amended(value.clone(), repairs.clone()) {
             Ok(fitted) => return Ok(fitted),
@@ -270,7 +271,7 @@ impl Output {
     }
 
     /// The value, with what is written otherwise but loses nothing set right.
-    fn amended(&self, mut value: Value, mut repairs: Vec<Repair>) -> Result<(Value, Vec<Repair>), Complaint> {
+    fn amended(&self, mut value: Value, mut repairs: Vec<Repair>) -> Result<(Value, Vec<Repair>), Unreadable> {
         let most = repairs.len() + AMENDS;
         loop {
             let complaints = self.complaints(&value);
@@ -288,11 +289,11 @@ impl Output {
                         repairs.push(Repair { path: one.path.clone(), what });
                     }
                     Ok(None) => (),
-                    Err(message) => return Err(Complaint { message, ..one.clone() }),
+                    Err(message) => return Err(Unreadable { path: one.path.clone(), message }),
                 }
             }
             if repairs.len() == before {
-                return Err(first.clone());
+                return Err(Unreadable { path: first.path.clone(), message: first.message.clone() });
             }
         }
     }
