@@ -66,9 +66,8 @@ fn number(text: &str) -> Result<Option<Number>, String> {
         let (whole, fraction) = text.rsplit_once('.').map_or((text, None), |(whole, part)| (whole, Some(part)));
         let groups: Vec<&str> = whole.trim_start_matches(['-', '+']).split(',').collect();
         let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let grouped = groups.iter().all(&digits)
-            && groups.iter().skip(1).all(|part| part.len() == 3)
-            && groups[0].len() <= 3;
+        let grouped =
+            groups.iter().all(&digits) && groups.iter().skip(1).all(|part| part.len() == 3) && groups[0].len() <= 3;
         // One comma alone may be a decimal point.
         if grouped && (fraction.is_some_and(|part| digits(&part)) || (groups.len() > 2 && fraction.is_none())) {
             return Ok(serde_json::from_str(&text.replace([',', '+'], "")).ok());

@@ -275,25 +275,31 @@ impl Output {
         let most = repairs.len() + AMENDS;
         loop {
             let complaints = self.complaints(&value);
-            let Some(first) = complaints.first() else { return Ok((value, repairs)) };
+            if complaints.is_empty() {
+                return Ok((value, repairs));
+            }
             let before = repairs.len();
+            let mut left: Option<Unreadable> = None;
             if let Some(repair) = renamed(&mut value, &complaints) {
                 repairs.push(repair);
                 continue;
             }
             for one in complaints.iter().take(most.saturating_sub(repairs.len())) {
-                let Some(place) = value.pointer_mut(&one.pointer) else { continue };
-                match convert::convert(place, one) {
-                    Ok(Some((right, what))) => {
+                let converted = value.pointer_mut(&one.pointer).map(|place| (convert::convert(place, one), place));
+                let message = match converted {
+                    Some((Ok(Some((right, what))), place)) => {
                         *place = right;
                         repairs.push(Repair { path: one.path.clone(), what });
+                        continue;
                     }
-                    Ok(None) => (),
-                    Err(message) => return Err(Unreadable { path: one.path.clone(), message }),
-                }
+                    Some((Err(message), _)) => message,
+                    _ => one.message.clone(),
+                };
+                left.get_or_insert_with(|| Unreadable { path: one.path.clone(), message });
             }
             if repairs.len() == before {
-                return Err(Unreadable { path: first.path.clone(), message: first.message.clone() });
+                let most = || format!("more than {AMENDS} values are written otherwise");
+                return Err(left.unwrap_or_else(|| Unreadable { path: String::new(), message: most() }));
             }
         }
     }
