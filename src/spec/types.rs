@@ -316,13 +316,34 @@ pub struct MemorySpec {
     pub active_tokens: u64,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "Symbols")]
 pub struct SymbolsSpec {
     pub backend: SymbolsBackend,
-    /// For `redis`: `redis://host:port/db`.
+    /// For `redis`: `redis://host:port/db`, or `rediss://` with TLS.
     pub url: Option<String>,
+    /// For `redis`: begins every key. Hosts that share symbols have the same one.
+    pub prefix: String,
+    /// For `redis`: the environment variable with the user.
+    pub user_env: Option<String>,
+    /// For `redis`: the environment variable with the password, which need not stand in the URL then.
+    pub password_env: Option<String>,
+    /// For `rediss://`: a file with the certificates to trust, instead of those of the system.
+    pub ca_file: Option<String>,
+}
+
+impl Default for SymbolsSpec {
+    fn default() -> Self {
+        SymbolsSpec {
+            backend: SymbolsBackend::default(),
+            url: None,
+            prefix: "acheron:".to_owned(),
+            user_env: None,
+            password_env: None,
+            ca_file: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -16,7 +16,7 @@ const NAMED_IN: [(&str, &[&str]); 5] = [
     ("redis::", &["src/services/symbols/"]),
 ];
 
-/// The cores of services: their only crate of ours is `acheron-base`, and of that they use the error, the count of tokens and the nearest name.
+/// The cores of services: their only crate of ours is `acheron-base`, and of that they use the error, the scanner of replies, the count of tokens and the nearest name.
 const CORES: [&str; 3] = ["crates/dm", "crates/prompts", "crates/recall"];
 
 /// The code of a file, without comments: those may name anything.
@@ -78,6 +78,7 @@ fn a_core_takes_data_and_returns_data() {
                         "Result",
                         "quoted",
                         "delimited",
+                        "reply_scan",
                         "tokens",
                         "ideograph",
                         "nearest",

@@ -23,6 +23,7 @@ pub fn parts(env: &AgentEnv) -> Result<PromptsParts> {
         context: host.context.clone(),
         projects: projects(env),
         models: Some(models(env)),
+        kinds: Default::default(),
     })
 }
 

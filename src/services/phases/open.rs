@@ -6,13 +6,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::history::Histories;
-use super::run::{Engine, TokenBudget};
+use super::run::{Engine, ReadDefaults, TokenBudget};
 use super::service::Phases;
 use super::speaker::{OfflineSpeaker, Question, Speaker};
 use crate::agent::own_model::OwnModel;
 use crate::model::{Message, Model, ModelRequest, OpenModel};
 use crate::services::prompts::Library;
-use crate::services::symbols::catalogue;
 use crate::services::symbols::store::SymbolStore;
 use crate::spec::ModelKind;
 use acheron_base::{Clock, Random, Result, Room};
@@ -35,6 +34,8 @@ pub struct PhasesParts {
     pub random: Random,
     /// The token budget of a run that begins now.
     pub token_budget: ReadTokenBudget,
+    /// The symbols and agents with which a run begins now.
+    pub defaults: ReadDefaults,
 }
 
 /// Reads the token budget of a run that begins now.
@@ -69,14 +70,12 @@ pub fn open(home: &Path, agent: &str, parts: PhasesParts) -> Result<Phases> {
     let random = Arc::new(move |bytes: &mut [u8]| random.fill(bytes));
     let dir = home.join("phases");
     let histories = Histories::open(&dir, agent, parts.store, given.as_deref(), random, Some(parts.room))?;
-    let defaults =
-        parts.symbol_store.catalogue().defaults.as_deref().map(catalogue::defaults).transpose()?.unwrap_or_default();
     Phases::new(Engine {
         library: parts.library,
         symbol_store: parts.symbol_store,
         histories: Arc::new(histories),
         speaker: parts.speaker,
-        defaults,
+        defaults: parts.defaults,
         clock: parts.clock,
         token_budget: parts.token_budget,
     })

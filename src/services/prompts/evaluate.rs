@@ -13,7 +13,7 @@ use super::opened::Opened;
 use crate::model::{Message, Model, ModelRequest};
 use acheron_base::{Code, Error, Result};
 use acheron_prompts::disclosure::{OPEN, READ};
-use acheron_prompts::output::{Parsed, object_in};
+use acheron_prompts::output::{Parsed, Repair, object_in};
 use acheron_prompts::render::Rendered;
 use acheron_prompts::tool;
 use acheron_prompts::view::ToolShown;
@@ -91,8 +91,8 @@ pub struct Evaluated {
     pub rounds: usize,
     /// Paths that were opened on the way.
     pub opened: Vec<String>,
-    /// Paths whose value was written otherwise and set right without loss.
-    pub amended: Vec<String>,
+    /// What was damaged or written otherwise in the answer, and how it was read.
+    pub repairs: Vec<Repair>,
 }
 
 /// Asks until the model answers. Each section is opened at most once, since one that is open cannot be opened.
@@ -138,8 +138,8 @@ pub async fn evaluate(
 
 fn ended(opened: &Opened, reply: String, rounds: usize, done: BTreeSet<String>) -> Result<Evaluated> {
     let parsed: Option<Parsed> = opened.take_reply(&reply)?;
-    let (output, amended) = parsed.map_or((Value::Null, Vec::new()), |parsed| (parsed.value, parsed.amended));
-    Ok(Evaluated { reply, output, rounds, opened: done.into_iter().collect(), amended })
+    let (output, repairs) = parsed.map_or((Value::Null, Vec::new()), |parsed| (parsed.value, parsed.repairs));
+    Ok(Evaluated { reply, output, rounds, opened: done.into_iter().collect(), repairs })
 }
 
 /// The first question. How to call tools, and what the answer looks like, is a prompt itself.
