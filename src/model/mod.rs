@@ -11,8 +11,6 @@ pub mod remote;
 pub mod replay;
 pub mod script;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
@@ -30,9 +28,6 @@ pub trait Model: Send + Sync {
     /// The answers of an interrupted turn that continues after a restart. Only scripts and recordings use them.
     fn resume(&self, _said: &[String]) {}
 }
-
-/// Opens the model that an agent has now; `None` where there is none.
-pub type OpenModel = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
 
 /// A request to a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -271,18 +271,15 @@ impl Chat {
         }
     }
 
-    /// The usage of all turns, including the running one.
+    /// The usage of all turns, including the running one, and of the services that asked the agent's model.
     pub fn spent(&self) -> Spent {
-        let history = &self.0.agent_runtime.history;
-        // An ended turn is in the history before it is no longer current.
-        let current = self.current().filter(|current| !history.has(&current.job.id));
-        history.total().plus(&current.map(|current| current.spent()).unwrap_or_default())
+        self.0.agent_runtime.spent()
     }
 
     /// The limits of a turn that would start now: the limits of a turn, and what the agent has left beside `promised`.
     pub fn left(&self, promised: &Spent) -> BudgetLimits {
-        let settings = self.0.agent_runtime.settings();
-        settings.limits.and(&settings.total.less(&self.spent().plus(promised)))
+        let agent_runtime = &self.0.agent_runtime;
+        agent_runtime.settings().limits.and(&agent_runtime.ledger.left(&agent_runtime.agent).less(promised))
     }
 
     /// Pauses or resumes: queued turns wait while paused.

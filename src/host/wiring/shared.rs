@@ -50,7 +50,7 @@ impl SharedServices {
             None
         });
         let runtimes =
-            Arc::new(AgentRuntimes::new(store.clone(), here, Box::new(|name| std::env::var(name).ok()), clock.clone()));
+            Arc::new(AgentRuntimes::new(store.clone(), here, Box::new(|name| std::env::var(name).ok()), clock.clone())?);
         runtimes.trust(spec);
         let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());
         Ok((SharedServices { runtimes, prompts, symbols, _watch: watch, bindings, shells, wikis }, filling))

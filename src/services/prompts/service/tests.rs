@@ -14,7 +14,7 @@ use super::super::{Library, files};
 use super::OpenedProject;
 use super::{Prompts, PromptsParts};
 use crate::contract::Operation;
-use crate::model::Model;
+use crate::agent::test_paid::paid;
 use crate::model::script::Script;
 use crate::policy::PrincipalCaller;
 use crate::service::test_access::AllowAll;
@@ -104,7 +104,7 @@ impl TestHost {
     fn at(folder: tempfile::TempDir, script: &str) -> TestHost {
         let store = TestStore::new();
         let context = test_context(&store, Clock::real(), Arc::new(AllowAll));
-        let model: Arc<dyn Model> = Arc::new(Script::read("s", script).unwrap());
+        let model = paid(Arc::new(Script::read("s", script).unwrap()));
         let here = folder.path().join("here");
         let project = here.clone();
         let prompts = Prompts::new(PromptsParts {
