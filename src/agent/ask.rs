@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::budget::Spent;
-use super::context::cost;
 use super::ledger::{Ledger, RequestCost, Reservation};
 use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest, Prices, Usage, tokens};
 use acheron_base::{Code, Error, Result};
@@ -84,7 +83,7 @@ impl PaidModel {
         mut request: ModelRequest,
         watch: &mut (dyn FnMut(AnswerPiece) + Send),
     ) -> Result<PaidAnswer> {
-        let input = cost(&request);
+        let input = self.input(&request).await?;
         let room = self.window.saturating_sub(input);
         let least = LEAST_ANSWER.min(request.max_tokens);
         if room < least.into() {
@@ -111,6 +110,16 @@ impl PaidModel {
             }
         };
         meter.end(answer)
+    }
+
+    /// The tokens of a request. They are counted only where the figure decides about something.
+    async fn input(&self, request: &ModelRequest) -> Result<u64> {
+        let left = self.ledger.left(&self.payer);
+        let fits = request.at_most() + u64::from(request.max_tokens) <= self.window;
+        match fits && left.tokens.is_none() && left.money.is_none() {
+            true => Ok(request.estimated()),
+            false => request.counted().await,
+        }
     }
 
     /// Waits until the seconds of the payer are used up, by whichever requests.

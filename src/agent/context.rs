@@ -1,19 +1,17 @@
 //! Builds the request to the model: the contract, active memory, earlier turns, and the turn so far.
 //!
-//! Pure and deterministic. The request never exceeds the window; content is dropped in this order: old conversation,
-//! old rounds, long results, memory. The contract is never cut.
+//! Pure and deterministic. The request does not exceed the window as far as lengths tell: the turn counts its tokens, and asks
+//! for a smaller one if they are too many. Content is dropped in this order: old conversation, old rounds, long results,
+//! memory. The contract is never cut.
 
 use serde_json::{Value, json};
 
 use super::budget::{Spent, SpentCounter};
 use super::step;
 use super::transcript::{TranscriptRecord, TurnSource};
-use crate::model::{Message, ModelRequest, tokens};
+use crate::model::{MESSAGE_TOKENS, Message, ModelRequest, tokens};
 use acheron_base::delimited::{delimited, harmless};
 use acheron_base::{Error, Result};
-
-/// The cost of a message beside its text, in tokens.
-const MESSAGE_TOKENS: u64 = 8;
 
 /// A reserve in tokens: joined texts may cost more than separate ones, and a note may have to be added.
 const RESERVE_TOKENS: u64 = 64;
@@ -287,13 +285,6 @@ fn ceil(text: &str, mut at: usize) -> usize {
         at += 1;
     }
     at
-}
-
-/// The estimated cost of a request in tokens.
-pub fn cost(ask: &ModelRequest) -> u64 {
-    tokens(&ask.system)
-        + MESSAGE_TOKENS
-        + ask.messages.iter().map(|message| tokens(&message.text) + MESSAGE_TOKENS).sum::<u64>()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ const PAYER: &str = "ada";
 /// Its window is that of a small model.
 pub(crate) fn paid(model: Arc<dyn Model>) -> PaidModel {
     let store = TestStore::new();
-    let ledger = Ledger::open(store.clone(), Clock::real()).unwrap();
+    let ledger = Ledger::open(store.clone(), Clock::at(1)).unwrap();
     ledger.account(PAYER, AccountTerms::default(), || Ok(Spent::default())).unwrap();
     let (model, prices) = (OpenedModel::new(model), Prices::default());
     PaidModel { model, prices, window: 32_768, ledger, payer: PAYER.to_owned() }

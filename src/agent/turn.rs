@@ -278,7 +278,7 @@ impl<'a> RunningTurn<'a> {
     async fn question(&mut self) -> Result<ModelRequest> {
         let settings = &self.current.settings;
         let memory = (self.agent_runtime.remember)().await;
-        let parts = ContextParts {
+        let mut parts = ContextParts {
             core: &self.core,
             memory: &memory,
             history: &self.agent_runtime.history.exchanges(),
@@ -286,7 +286,19 @@ impl<'a> RunningTurn<'a> {
             window: settings.window,
             answer: settings.answer,
         };
-        assemble(&parts, &mut self.rounds)
+        loop {
+            let ask = assemble(&parts, &mut self.rounds)?;
+            let room = settings.window.saturating_sub(ask.max_tokens.into());
+            if ask.at_most() <= room {
+                return Ok(ask); // as nearly always: nothing needs to be counted
+            }
+            let counted = ask.counted().await?;
+            if counted <= room {
+                return Ok(ask);
+            }
+            // Texts with more tokens than their length tells: as much less of them as they are too long.
+            parts.window = (parts.window * room / counted).min(parts.window - parts.window / 32);
+        }
     }
 
     /// Performs a call whose intent is recorded.

@@ -10,11 +10,14 @@ pub mod openai;
 pub mod remote;
 pub mod replay;
 pub mod script;
+mod size;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use acheron_base::Result;
+
+pub use size::MESSAGE_TOKENS;
 
 /// A language model, or something that takes the place of one.
 #[async_trait]
@@ -128,10 +131,10 @@ impl Prices {
     }
 }
 
-/// Estimates the number of tokens in a text from its length, on the high side.
+/// Estimates the number of tokens in a text from its length.
 ///
-/// English prose has four bytes per token, JSON and code about three. A high estimate keeps a context within the
-/// window; budgets use the exact count that comes with the answer.
+/// English prose has four bytes per token, JSON and code about three, base64 fewer than two. What has to fit into a window is
+/// counted ([`ModelRequest::counted`]); budgets use the count that comes with the answer.
 pub fn tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(3)
 }

@@ -12,8 +12,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::Value;
 
-use super::{AnswerPiece, Message, MessageRole, Model, ModelAnswer, ModelRequest, Usage, tokens};
-use acheron_base::{Error, Result};
+use super::{AnswerPiece, Message, MessageRole, Model, ModelAnswer, ModelRequest, Usage};
+use acheron_base::{Error, Result, tokens};
 use acheron_http::{BodySink, Failure, Flow, Head, Http, Request, Secret, sse};
 
 /// The size limit of a response in bytes; events carry much besides the text.
@@ -106,8 +106,10 @@ impl PartialAnswer {
     }
 
     fn said(self, ask: &ModelRequest, model: &str) -> ModelAnswer {
-        let asked = || tokens(&ask.system) + ask.messages.iter().map(|message| tokens(&message.text)).sum::<u64>();
-        let given = || tokens(&self.text) + tokens(&self.thoughts);
+        // A server that does not report its counts is no reason to spend more than is allowed.
+        let asked =
+            || tokens::count(&ask.system) + ask.messages.iter().map(|message| tokens::count(&message.text)).sum::<u64>();
+        let given = || tokens::count(&self.text) + tokens::count(&self.thoughts);
         ModelAnswer {
             usage: Usage { input: self.input.unwrap_or_else(asked), output: self.output.unwrap_or_else(given) },
             thoughts: Some(self.thoughts).filter(|thoughts| !thoughts.is_empty()),

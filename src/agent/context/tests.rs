@@ -116,7 +116,7 @@ proptest! {
         let core = "c".repeat(core);
         let parts = ContextParts { core: &core, memory: &memory, history: &history, turn: &turn, window, answer };
         if let Ok(ask) = assembled(&parts) {
-            prop_assert!(cost(&ask) + u64::from(ask.max_tokens) <= window, "{} + {} > {window}", cost(&ask), ask.max_tokens);
+            prop_assert!(ask.estimated() + u64::from(ask.max_tokens) <= window, "{} + {} > {window}", ask.estimated(), ask.max_tokens);
             // The same, whatever was rendered at earlier steps of the turn.
             let mut cache = RoundCache::default();
             for end in 1..=turn.len() {
