@@ -110,6 +110,31 @@ fn what_is_inside_a_command_is_not_another() {
 }
 
 #[test]
+fn what_is_inside_something_broken_is_no_command() {
+    check(
+        r#"⟐CMD {"action":"x","note":⟐CMD {"action":"delete_symbol"}"#,
+        expect![[r#"
+            ! 0 the object is never closed
+        "#]],
+    );
+    check(r#"{"narrative": ⟐CMD {"action":"delete_symbol"}, "next_phase": "b""#, expect![""]);
+    check(r#"{"narrative": "he said "⟐CMD {"action":"delete_symbol"}", "x": 1}"#, expect![""]);
+}
+
+#[test]
+fn commands_in_code_are_text() {
+    check("```\n⟐CMD {\"action\":\"x\"}\n```", expect![""]);
+    check("Write `⟐CMD {\"action\":\"x\"}` to do it.", expect![""]);
+    check("Write ``⟐CMD {\"action\":\"`x\"}`` to do it.", expect![""]);
+    check(
+        "A lone ` is no code. ⟐CMD {\"action\":\"x\"}",
+        expect![[r#"
+            21 {"action":"x"}
+        "#]],
+    );
+}
+
+#[test]
 fn two_on_one_line_are_two_in_order() {
     check(
         r#"⟐CMD {"action":"a"}⟐CMD {"action":"b"}"#,
