@@ -42,6 +42,14 @@ pub struct FoundValue {
     pub stretch_end: usize,
 }
 
+impl FoundValue {
+    /// Whether something that cannot be read was meant as JSON. Then it is not known where it ends, and nothing after it
+    /// in the same stretch of text can be trusted; words in braces are only words.
+    pub fn was_meant(&self, text: &str) -> bool {
+        self.broken.is_some() || text.get(self.span.clone()).is_some_and(|own| own.contains('"'))
+    }
+}
+
 /// A block between lines of backticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence {
@@ -77,8 +85,12 @@ impl Broken {
 pub struct ReplyScan {
     /// Reasoning in tags; a block that never ends reaches to the end.
     pub thoughts: Vec<Range<usize>>,
+    /// The last thought never ends.
+    pub cut_thought: bool,
     pub fences: Vec<Fence>,
     pub values: Vec<FoundValue>,
+    /// There were more values than the limit: the rest of the text was not looked at.
+    pub full: bool,
 }
 
 impl ReplyScan {
@@ -92,12 +104,13 @@ impl ReplyScan {
         }
         let mut fence = 0;
         while let Some((start, mark)) = next_mark(text, at) {
-            if scan.values.len() >= limits.values {
+            if scan.full {
                 break;
             }
             at = match mark {
-                Mark::Thought(end) => {
+                Mark::Thought { end, cut } => {
                     scan.thoughts.push(start..end);
+                    scan.cut_thought = cut;
                     end
                 }
                 Mark::Fence { label, inner, end } => {
@@ -126,7 +139,7 @@ impl ReplyScan {
     fn code(&mut self, text: &str, inner: Range<usize>, place: ValuePlace, limits: ScanLimits) {
         let mut at = inner.start;
         while let Some(found) = text[at..inner.end].find(['{', '[']) {
-            if self.values.len() >= limits.values {
+            if self.full {
                 return;
             }
             at = self.value(text, at + found..inner.end, place, limits);
@@ -135,8 +148,12 @@ impl ReplyScan {
 
     /// Takes the value at the start of `stretch`; returns where to go on.
     fn value(&mut self, text: &str, stretch: Range<usize>, place: ValuePlace, limits: ScanLimits) -> usize {
-        if text.as_bytes()[stretch.start] == b'[' && !begins_list(&text[stretch.start + 1..stretch.end]) {
+        if text.as_bytes()[stretch.start] == b'[' && !is_list(&text[stretch.clone()], limits) {
             return stretch.start + 1; // a remark in brackets
+        }
+        if self.values.len() >= limits.values {
+            self.full = true;
+            return stretch.end;
         }
         let end = value_end(&text[stretch.clone()], limits);
         let (span, broken) = match end {
@@ -149,9 +166,18 @@ impl ReplyScan {
     }
 }
 
-/// Whether what follows a bracket is the first element of a list, rather than a remark: `[1]` and `[see]` are none.
-fn begins_list(rest: &str) -> bool {
-    rest.trim_start().starts_with(['{', '[', '"', ']'])
+/// The longest list of plain numbers and words that is told from a remark.
+const PLAIN_LIST: usize = 4096;
+
+/// Whether a bracket begins a list, rather than a remark: `[see` is none, and `[1` only if it is closed.
+fn is_list(text: &str, limits: ScanLimits) -> bool {
+    let inner = text[1..].trim_start();
+    if inner.starts_with(['{', '[', '"', ']']) {
+        return true;
+    }
+    let plain = inner.starts_with(|c: char| c.is_ascii_digit() || c == '-')
+        || ["true", "false", "null"].iter().any(|word| inner.starts_with(word));
+    plain && value_end(&text[..text.floor_char_boundary(PLAIN_LIST)], limits).is_ok()
 }
 
 /// The length of the value with which a text begins. Brackets must close in the order in which they were opened.

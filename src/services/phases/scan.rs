@@ -32,12 +32,6 @@ pub fn parsed(text: &str, found: &FoundValue) -> Result<Value, String> {
     }
 }
 
-/// Whether something that is no JSON was meant as JSON. Then it is not known where it ends, and nothing after it in the
-/// same stretch of text can be trusted; words in braces are only words.
-pub fn was_meant(text: &str, found: &FoundValue) -> bool {
-    found.broken.is_some() || text[found.span.clone()].contains('"')
-}
-
 /// The range that holds `at`, if any; the ranges are in order and apart.
 pub fn within(spans: &[Range<usize>], at: usize) -> Option<&Range<usize>> {
     spans.get(spans.partition_point(|span| span.end <= at)).filter(|span| span.start <= at)

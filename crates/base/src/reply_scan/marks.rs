@@ -9,8 +9,11 @@ const THOUGHTS: [(&str, &str); 3] =
 /// Something that begins at a place of a text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// Ends there.
-    Thought(usize),
+    /// Ends there; never closed if it is `cut`.
+    Thought {
+        end: usize,
+        cut: bool,
+    },
     Fence {
         label: String,
         inner: Range<usize>,
@@ -30,7 +33,7 @@ pub(super) fn next_mark(text: &str, mut at: usize) -> Option<(usize, Mark)> {
         let start = at + text[at..].find(['{', '[', '<', '`'])?;
         match text.as_bytes()[start] {
             b'<' => match thought(text, start) {
-                Some(end) => return Some((start, Mark::Thought(end))),
+                Some(mark) => return Some((start, mark)),
                 None => at = start + 1,
             },
             b'`' => {
@@ -45,10 +48,13 @@ pub(super) fn next_mark(text: &str, mut at: usize) -> Option<(usize, Mark)> {
     }
 }
 
-fn thought(text: &str, start: usize) -> Option<usize> {
+fn thought(text: &str, start: usize) -> Option<Mark> {
     let (open, close) = THOUGHTS.iter().find(|(open, _)| text[start..].starts_with(open))?;
     let inner = start + open.len();
-    Some(text[inner..].find(close).map_or(text.len(), |found| inner + found + close.len()))
+    Some(match text[inner..].find(close) {
+        Some(found) => Mark::Thought { end: inner + found + close.len(), cut: false },
+        None => Mark::Thought { end: text.len(), cut: true },
+    })
 }
 
 /// The end of a thought whose opening tag stood in the prompt: a line begins with the closing one, and none was opened.
@@ -84,7 +90,11 @@ fn fence(text: &str, start: usize, ticks: usize) -> Option<Mark> {
     for line in text[first..].split_inclusive('\n') {
         let bare = line.trim();
         if bare.len() >= ticks && bare.bytes().all(|byte| byte == b'`') {
-            return Some(Mark::Fence { label: label(&text[start + ticks..first]), inner: first..at, end: at + line.len() });
+            return Some(Mark::Fence {
+                label: label(&text[start + ticks..first]),
+                inner: first..at,
+                end: at + line.len(),
+            });
         }
         at += line.len();
     }

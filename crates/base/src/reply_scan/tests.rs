@@ -40,7 +40,8 @@ fn values_are_found_in_text_fences_and_spans() {
     assert_eq!(values("`{` then `{\"a\":1}` {\"b\":2}").last().unwrap(), r#"text: {"b":2}"#);
     assert_eq!(values("```json {\"a\":1}```"), [r#"span: {"a":1}"#]);
     assert_eq!(values("a ` lone {\"a\":1}"), [r#"text: {"a":1}"#]);
-    assert_eq!(values(r#"see [1] and [x] {"a":"`"} `"#), [r#"text: {"a":"`"}"#]);
+    assert_eq!(values(r#"see [1] and [x] {"a":"`"} `"#), ["text: [1]", r#"text: {"a":"`"}"#]);
+    assert_eq!(values(r#"see [1 and {"a":1}"#), [r#"text: {"a":1}"#]);
 }
 
 #[test]
