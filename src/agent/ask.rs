@@ -8,12 +8,17 @@ use std::time::Duration;
 
 use super::budget::Spent;
 use super::ledger::{Ledger, RequestCost, Reservation};
-use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest, Prices, Usage, tokens};
+use crate::model::{AnswerPiece, Message, Model, ModelAnswer, ModelRequest, Prices, Usage, tokens};
 use acheron_base::{Code, Error, Result};
 use acheron_store::{Tx, Written};
 
 /// The shortest answer, in tokens, for which a model is asked.
 const LEAST_ANSWER: u32 = 64;
+
+/// How often an answer that was cut at its token limit may go on.
+const CONTINUATIONS: usize = 3;
+const GO_ON: &str =
+    "Your answer was cut at its token limit. Go on exactly where it ends: repeat nothing, and explain nothing.";
 
 /// A model that can only be asked by somebody who pays.
 #[derive(Clone)]
@@ -50,15 +55,30 @@ pub struct PaidModel {
 /// An answer that is not charged yet. Dropped, it is charged without waiting for the disk.
 pub struct PaidAnswer {
     pub said: ModelAnswer,
-    /// The time from the request to the answer.
+    /// The time from the request to the answer, and that of its last part, which is not charged yet.
     pub ms: u64,
+    last_ms: u64,
     reservation: Reservation,
 }
 
 impl PaidAnswer {
+    /// This answer and the rest of it. The first part is charged now.
+    fn joined(self, rest: PaidAnswer) -> PaidAnswer {
+        let (PaidAnswer { mut said, ms, last_ms, reservation }, next) = (self, rest.said);
+        drop(reservation.settle(last_ms, |_| Ok(()))); // on the disk before the rest, which stands behind it in the queue
+        said.text.push_str(&next.text);
+        said.thoughts = match (said.thoughts, next.thoughts) {
+            (Some(first), Some(next)) => Some(format!("{first}\n{next}")),
+            (first, next) => first.or(next),
+        };
+        (said.cut, said.native_call) = (next.cut, next.native_call);
+        said.usage = said.usage.plus(next.usage);
+        PaidAnswer { said, ms: ms + rest.ms, last_ms: rest.last_ms, reservation: rest.reservation }
+    }
+
     /// Charges it in one commit with what `also` writes.
     pub fn settle(self, also: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> (ModelAnswer, Written<()>) {
-        (self.said, self.reservation.settle(self.ms, also))
+        (self.said, self.reservation.settle(self.last_ms, also))
     }
 }
 
@@ -76,9 +96,29 @@ impl PaidModel {
         Ok(said)
     }
 
-    /// Asks once. `watch` receives the answer while it is generated. Dropping the future cancels the request, which has then
-    /// cost what was sent and received.
+    /// Asks, and lets an answer that was cut at its token limit go on, at most [`CONTINUATIONS`] times. `watch` receives the
+    /// answer while it is generated. Dropping the future cancels the request, which has then cost what was sent and received.
     pub async fn ask(
+        &self,
+        mut request: ModelRequest,
+        watch: &mut (dyn FnMut(AnswerPiece) + Send),
+    ) -> Result<PaidAnswer> {
+        let mut answer = self.ask_once(request.clone(), watch).await?;
+        for _ in 0..CONTINUATIONS {
+            if !answer.said.cut || answer.said.native_call || answer.said.text.trim().is_empty() {
+                break;
+            }
+            request.messages.push(Message::assistant(answer.said.text.as_str()));
+            request.messages.push(Message::user(GO_ON));
+            // What has come so far is of use without the rest, which may be too long or too dear.
+            let Ok(rest) = self.ask_once(request.clone(), watch).await else { break };
+            answer = answer.joined(rest);
+            request.messages.truncate(request.messages.len() - 2);
+        }
+        Ok(answer)
+    }
+
+    async fn ask_once(
         &self,
         mut request: ModelRequest,
         watch: &mut (dyn FnMut(AnswerPiece) + Send),
@@ -94,7 +134,8 @@ impl PaidModel {
             )));
         }
         let output = request.max_tokens.min(u32::try_from(room).unwrap_or(u32::MAX));
-        let wanted = RequestCost { input, output, least_output: least, prices: self.prices };
+        let outlives_crash = self.model.0.is_billed();
+        let wanted = RequestCost { input, output, least_output: least, prices: self.prices, outlives_crash };
         let mut meter = Meter::begin(self.ledger.reserve(&self.payer, &wanted)?, wanted);
         request.max_tokens = meter.reservation.output();
         let answer = {
@@ -173,7 +214,7 @@ impl Meter {
 
     /// An answer of which the server has not said what it costs.
     fn estimated(&self) -> Spent {
-        self.priced(Usage { input: self.wanted.input, output: self.given.min(self.wanted.output.into()) })
+        self.priced(Usage::new(self.wanted.input, self.given.min(self.wanted.output.into())))
     }
 
     fn priced(&self, usage: Usage) -> Spent {
@@ -184,7 +225,8 @@ impl Meter {
         match answer {
             Ok(said) => {
                 self.note(self.priced(said.usage));
-                Ok(PaidAnswer { said, ms: self.reservation.ms(), reservation: self.reservation })
+                let ms = self.reservation.ms();
+                Ok(PaidAnswer { said, ms, last_ms: ms, reservation: self.reservation })
             }
             Err(error) => {
                 // A server that refuses has answered nothing, and counts nothing.

@@ -65,6 +65,8 @@ pub struct RequestCost {
     /// The shortest answer that is of any use.
     pub least_output: u32,
     pub prices: Prices,
+    /// The reservation is on the disk as well: after a crash the request is charged.
+    pub outlives_crash: bool,
 }
 
 #[derive(Clone)]
@@ -100,12 +102,16 @@ impl LedgerState {
 impl Ledger {
     /// Opens the ledger of a store, and charges the requests that an earlier host left unsettled. Blocks.
     pub fn open(store: Store, clock: Clock) -> Result<Ledger> {
-        let left = match store.look(|conn| Ok(conn.query_row("SELECT count(*) FROM reservations", [], |row| row.get(0))?))? {
-            0usize => 0,
-            _ => store.write_blocking(spending::settle_left)?,
-        };
+        let left =
+            match store.look(|conn| Ok(conn.query_row("SELECT count(*) FROM reservations", [], |row| row.get(0))?))? {
+                0usize => 0,
+                _ => store.write_blocking(spending::settle_left)?,
+            };
         if left > 0 {
-            tracing::warn!(requests = left, "requests to models were under way when the host stopped; their input is charged");
+            tracing::warn!(
+                requests = left,
+                "requests to models were under way when the host stopped; their input is charged"
+            );
         }
         Ok(Ledger(Arc::new(LedgerInner { store, clock, state: Mutex::default() })))
     }
@@ -179,7 +185,7 @@ impl Ledger {
         let (payers, output) = self.reserve_in(&mut state, payer, cost)?;
         state.requests += 1;
         let number = state.requests;
-        let at_most = Usage { input: cost.input, output: output.into() };
+        let at_most = Usage::new(cost.input, output.into());
         let (tokens, money) = (at_most.total(), cost.prices.cost(at_most));
         let held = HeldRequest { tokens, money, begun_ms: self.0.clock.now_ms() };
         for payer in &payers {
@@ -188,10 +194,12 @@ impl Ledger {
             }
         }
         drop(state);
-        let sent = Usage { input: cost.input, output: 0 };
+        let sent = Usage::new(cost.input, 0);
         let (names, money) = (payers.clone(), cost.prices.cost(sent));
         // The request need not wait for the disk: its settlement stands behind this note in the same queue.
-        drop(self.0.store.write(move |tx| spending::reserve(tx, number, &names, sent.input, money)));
+        if cost.outlives_crash {
+            drop(self.0.store.write(move |tx| spending::reserve(tx, number, &names, sent.input, money)));
+        }
         let begun_ms = held.begun_ms;
         Ok(Reservation { ledger: self.clone(), payers, number, output, begun_ms, used: Spent::default() })
     }
@@ -207,7 +215,8 @@ impl Ledger {
             let Some(account) = state.accounts.get(name) else { continue };
             let promised = account.promised(now_ms);
             let over = |what: &str| {
-                let waits = if account.held.is_empty() { "" } else { ", of which a part is reserved for requests under way" };
+                let waits =
+                    if account.held.is_empty() { "" } else { ", of which a part is reserved for requests under way" };
                 let raise = match account.terms.raise.as_str() {
                     "" => String::new(),
                     how => format!("; {how}"),
@@ -259,8 +268,8 @@ fn affordable(left: &BudgetLimits, cost: &RequestCost) -> Result<u32, &'static s
         output = output.min(tokens.checked_sub(cost.input).filter(|room| *room >= least).ok_or("tokens")?);
     }
     if let Some(money) = left.money {
-        let input = cost.prices.cost(Usage { input: cost.input, output: 0 });
-        let one = cost.prices.cost(Usage { input: 0, output: 1 });
+        let input = cost.prices.cost(Usage::new(cost.input, 0));
+        let one = cost.prices.cost(Usage::new(0, 1));
         // Without a price of output, the input alone has to be paid for.
         let room = if one > 0.0 { ((money - input) / one).floor() } else { f64::from(cost.output) };
         if money < input || room < least as f64 {
@@ -333,13 +342,13 @@ impl Drop for Reservation {
 }
 
 fn spent_of(row: &SpendingRow) -> Spent {
-    let SpendingRow { rounds, input, output, ms, money, .. } = *row;
-    Spent { rounds, usage: Usage { input, output }, ms, money }
+    let SpendingRow { rounds, input, output, cache_read, cache_write, ms, money } = *row;
+    Spent { rounds, usage: Usage { input, output, cache_read, cache_write }, ms, money }
 }
 
 fn row_of(spent: &Spent) -> SpendingRow {
-    let Spent { rounds, usage, ms, money } = *spent;
-    SpendingRow { rounds, input: usage.input, output: usage.output, ms, money, ..SpendingRow::default() }
+    let Spent { rounds, usage: Usage { input, output, cache_read, cache_write }, ms, money } = *spent;
+    SpendingRow { rounds, input, output, cache_read, cache_write, ms, money }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod ask;
 pub mod budget;
 pub mod chat;
 pub mod context;
+mod deviation;
 pub mod history;
 pub mod ledger;
 pub mod lifecycle;

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -42,6 +43,8 @@ pub struct Settings {
     /// The context window and the longest answer of the model, in tokens.
     pub window: u64,
     pub answer: u64,
+    /// Answers that are not written as the contract asks are faults.
+    pub strict: bool,
     /// New turns wait while this is set.
     pub paused: bool,
     /// The agent whose helper this one is: it pays as well.
@@ -58,6 +61,7 @@ impl Default for Settings {
             prices: Prices::default(),
             window: 32_768,
             answer: 4096,
+            strict: false,
             paused: false,
             parent: None,
         }
@@ -89,6 +93,8 @@ pub struct AgentRuntime {
     pub ledger: Ledger,
     pub core: Arc<Core>,
     pub remember: Arc<Remember>,
+    /// Calls that were understood though not written as the contract asks, since the host started.
+    pub deviations: AtomicU64,
     settings: RwLock<Settings>,
 }
 
@@ -107,8 +113,20 @@ impl AgentRuntime {
         let history = History::open(dir.clone(), context.clock.clone())?;
         ledger.account(agent, terms(agent, &settings), || spent_before(&turns, &history))?;
         let (thoughts, settings) = (Thoughts::new(context.clock.clone()), RwLock::new(settings));
-        let agent_runtime =
-            AgentRuntime { agent: agent.to_owned(), context, dir, turns, thoughts, history, ledger, core, remember, settings };
+        let (agent, deviations) = (agent.to_owned(), AtomicU64::new(0));
+        let agent_runtime = AgentRuntime {
+            agent,
+            context,
+            dir,
+            turns,
+            thoughts,
+            history,
+            ledger,
+            core,
+            remember,
+            deviations,
+            settings,
+        };
         agent_runtime.restore_thoughts()?;
         Ok(agent_runtime)
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use dashmap::DashMap;
 use parking_lot::RwLock;
@@ -17,6 +18,7 @@ use super::wake::{self, WakeRules};
 use crate::jobs::Jobs;
 use crate::model::config::ModelConfig;
 use crate::model::replay::Recording;
+use crate::model::server::Silence;
 use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
 use crate::service::runner::CallQueue;
@@ -87,8 +89,14 @@ impl AgentRuntimes {
     /// Builds the settings of an agent from the mountspec. Opens the model.
     pub fn settings(&self, agent: &str, model: &spec::ModelSpec, limits: &spec::TurnLimits) -> Result<Settings> {
         let word = serde_json::to_value(model.kind).unwrap_or_default();
-        let kind =
+        let mut kind =
             ModelConfig::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
+        if let ModelConfig::Remote(remote) = &mut kind {
+            let seconds = |limit: Option<u32>| limit.map(|seconds| Duration::from_secs(seconds.into()));
+            remote.responses = model.api == spec::ModelApi::Responses;
+            remote.silence =
+                Silence { first_byte: seconds(model.first_byte_seconds), idle: seconds(model.idle_seconds) };
+        }
         // The jitter of retries need not be secret, only different for each agent.
         let seed = agent.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
         let env = |name: &str| self.key(name, model.base_url.as_deref());
@@ -100,6 +108,7 @@ impl AgentRuntimes {
             limits,
             prices,
             window: model.context_tokens.into(),
+            strict: model.strict,
             ..Settings::default()
         })
     }

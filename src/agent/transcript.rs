@@ -40,6 +40,9 @@ pub enum TranscriptRecord {
         input: String,
         limits: BudgetLimits,
         prices: Prices,
+        /// Answers are read strictly.
+        #[serde(default)]
+        strict: bool,
     },
     /// The model answered after `ms` milliseconds; `seq` is the number of the thought.
     Said {

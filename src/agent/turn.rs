@@ -4,8 +4,8 @@
 //! Dropping the future ends the turn at once and cancels a request to the model.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -20,11 +20,14 @@ use super::protocol::{self, ModelCall};
 use super::runtime::{AgentRuntime, Settings};
 use super::step::{self, NextStep};
 use super::transcript::{Transcript, TranscriptRecord, TurnEnd, TurnSource};
-use crate::agent::tools::{failure, perform};
+use crate::agent::tools::{ToolCall, failure, perform};
 use crate::jobs::Job;
 use crate::model::ModelRequest;
 use acheron_base::{Clock, Code, Error, Result, blocking};
 use acheron_store::Written;
+
+/// The form of an answer, for servers that can be asked for one.
+static ANSWER_SCHEMA: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(ToolCall::answer_schema()));
 
 /// The number of histories and replies written to disk at the same time.
 static DISK_WRITES: Semaphore = Semaphore::const_new(16);
@@ -160,6 +163,7 @@ impl<'a> RunningTurn<'a> {
                 input: input.clone(),
                 limits: settings.limits,
                 prices: settings.prices,
+                strict: settings.strict,
             };
             turn.write(vec![began]).await?;
         } else {
@@ -255,10 +259,13 @@ impl<'a> RunningTurn<'a> {
                 return Ok(AskOutcome::Ended(TurnEnd::failed("budget_exceeded", error)));
             }
         };
-        let (at_ms, call) = (clock.now_ms(), protocol::read(&answer.said));
+        let (at_ms, call) = (clock.now_ms(), protocol::read_as(&answer.said, step::reading(self.records())));
         // The thought first: a reader that has seen the log line of a round finds its thought.
         let seq = agent_runtime.thoughts.end(&answer.said, at_ms);
         self.log_round(round, &call);
+        if call.as_ref().is_ok_and(|call| call.deviates) {
+            agent_runtime.deviations.fetch_add(1, Ordering::SeqCst);
+        }
         let mut records = vec![TranscriptRecord::Said { at_ms, ms: answer.ms, seq, said: answer.said.clone() }];
         if let Ok(call) = &call
             && call.tool.acts()
@@ -287,7 +294,8 @@ impl<'a> RunningTurn<'a> {
             answer: settings.answer,
         };
         loop {
-            let ask = assemble(&parts, &mut self.rounds)?;
+            let mut ask = assemble(&parts, &mut self.rounds)?;
+            ask.schema = Some(ANSWER_SCHEMA.clone());
             let room = settings.window.saturating_sub(ask.max_tokens.into());
             if ask.at_most() <= room {
                 return Ok(ask); // as nearly always: nothing needs to be counted

@@ -160,7 +160,8 @@ fn nothing_reaches_a_model_but_the_function_that_pays() {
     )
     .unwrap();
     let mut opened = Vec::new();
-    for (file, code) in all().into_iter().filter(|(file, _)| file.starts_with("src") && !file.starts_with("src/model")) {
+    for (file, code) in all().into_iter().filter(|(file, _)| file.starts_with("src") && !file.starts_with("src/model"))
+    {
         let name = file.display().to_string();
         let tests = name.contains("tests") || name.contains("/test_");
         let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();

@@ -63,7 +63,8 @@ pub fn request(stream: &mut TcpStream) -> Option<(String, Value)> {
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
             if body.len() >= length.unwrap_or(0usize) {
                 let path = head.split(' ').nth(1)?.to_owned();
                 return Some((path, serde_json::from_str(body).unwrap_or_default()));

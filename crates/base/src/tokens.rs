@@ -5,17 +5,32 @@
 //! first needed: 33 MiB and some 50 ms, then a second per 5 MiB. So ask `at_most` first: every token has at least one byte.
 //! Any crate may use it; it uses nothing of ours.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bpe_openai::Tokenizer;
 use unicode_normalization::char::is_combining_mark;
 
 /// The longest run of line feeds that is one token in every vocabulary that was looked at.
 const LINES_PER_TOKEN: usize = 15;
+
+static LOADED: AtomicBool = AtomicBool::new(false);
+
+/// Whether the vocabulary was needed in this process.
+pub fn is_loaded() -> bool {
+    LOADED.load(Ordering::Relaxed)
+}
+
+fn vocabulary() -> &'static Tokenizer {
+    LOADED.store(true, Ordering::Relaxed);
+    bpe_openai::cl100k_base()
+}
 
 /// The number of tokens of a text, rather too high than too low.
 pub fn count(text: &str) -> u64 {
     if text.is_empty() {
         return 0;
     }
-    let known = bpe_openai::cl100k_base().count(text);
+    let known = vocabulary().count(text);
     let lines = text.bytes().filter(|byte| *byte == b'\n').count() / LINES_PER_TOKEN;
     (known + known / 16).max(lines).min(text.len()) as u64
 }
@@ -36,7 +51,7 @@ pub fn head(text: &str, room: u64) -> &str {
         return text;
     }
     let (mut end, mut cost) = (0, 0);
-    let known = bpe_openai::cl100k_base();
+    let known = vocabulary();
     for piece in known.split(text) {
         cost += known.bpe.count(piece.as_bytes()) as u64;
         if cost + cost / 16 > room {

@@ -28,7 +28,12 @@ fn model(pieces: &[AnswerPiece], usage: Option<Usage>) -> PaidModel {
 }
 
 fn request(bytes: usize, max_tokens: u32) -> ModelRequest {
-    ModelRequest { system: String::new(), messages: vec![Message::user("word ".repeat(bytes / 5))], max_tokens }
+    ModelRequest {
+        system: String::new(),
+        messages: vec![Message::user("word ".repeat(bytes / 5))],
+        max_tokens,
+        ..ModelRequest::default()
+    }
 }
 
 fn text(text: &str) -> AnswerPiece {
@@ -37,7 +42,7 @@ fn text(text: &str) -> AnswerPiece {
 
 #[tokio::test]
 async fn an_answer_that_was_cut_off_and_asked_for_again_is_paid_twice() {
-    let usage = Usage { input: 7, output: 5 };
+    let usage = Usage::new(7, 5);
     let model = model(&[text("half of"), AnswerPiece::Again, text("whole")], Some(usage));
     model.answer(request(30, 100)).await.unwrap();
     let spent = model.ledger.spent(&model.payer);
@@ -90,4 +95,33 @@ async fn a_request_that_is_given_up_has_cost_what_was_sent() {
     });
     let over = model.answer(request(30, 100)).await.unwrap_err();
     assert!(over.message.starts_with("ada has used up its seconds"), "{over}");
+}
+
+#[tokio::test]
+async fn an_answer_that_was_cut_goes_on_where_it_ended() {
+    /// Says one letter of its words for each request, and is cut before the last.
+    struct Cutting(parking_lot::Mutex<Vec<ModelRequest>>);
+    #[async_trait]
+    impl Model for Cutting {
+        fn name(&self) -> String {
+            "cutting".into()
+        }
+
+        async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
+            let mut asked = self.0.lock();
+            let text = ["{\"a\": ", "1, \"b\"", ": 2}"][asked.len()].to_owned();
+            asked.push(ask.clone());
+            watch(AnswerPiece::Text(text.clone()));
+            Ok(ModelAnswer { text, cut: asked.len() < 3, usage: Usage::new(7, 5), ..ModelAnswer::default() })
+        }
+    }
+    let model = Arc::new(Cutting(Default::default()));
+    let paying = paid(model.clone());
+    let said = paying.answer(request(30, 100)).await.unwrap();
+    assert_eq!((said.text.as_str(), said.cut, said.usage), ("{\"a\": 1, \"b\": 2}", false, Usage::new(21, 15)));
+    let spent = paying.ledger.spent(&paying.payer);
+    assert_eq!((spent.rounds, spent.usage), (3, Usage::new(21, 15)), "each part is a request");
+    let asked = model.0.lock();
+    let last: Vec<&str> = asked[2].messages.iter().skip(1).map(|message| message.text.as_str()).collect();
+    assert_eq!(last, ["{\"a\": 1, \"b\"", GO_ON]);
 }

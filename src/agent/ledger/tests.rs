@@ -14,13 +14,13 @@ fn account(ledger: &Ledger, payer: &str, limits: BudgetLimits, parent: Option<&s
 }
 
 fn cost(input: u64, output: u32) -> RequestCost {
-    let prices = Prices { input_per_mtok: 1e6, output_per_mtok: 2e6 };
-    RequestCost { input, output, least_output: 10, prices }
+    let prices = Prices { input_per_mtok: 1e6, output_per_mtok: 2e6, ..Prices::default() };
+    RequestCost { input, output, least_output: 10, prices, outlives_crash: true }
 }
 
 fn spend(ledger: &Ledger, payer: &str, input: u64, output: u64) -> Result<()> {
     let mut reservation = ledger.reserve(payer, &cost(input, 100))?;
-    reservation.note(1, Usage { input, output }, (input + 2 * output) as f64);
+    reservation.note(1, Usage::new(input, output), (input + 2 * output) as f64);
     reservation.settle(5, |_| Ok(())).wait()
 }
 
@@ -69,7 +69,7 @@ fn what_was_spent_outlives_the_host_and_a_request_under_way_is_charged_for_what_
     let ledger = open(&store);
     let before = || panic!("it is known");
     ledger.account("ada", AccountTerms::default(), before).unwrap();
-    let usage = Usage { input: 40, output: 5 };
+    let usage = Usage::new(40, 5);
     assert_eq!(ledger.spent("ada"), Spent { rounds: 2, usage, ms: 12, money: 50.0 });
     assert_eq!(ledger.left("ada"), BudgetLimits::default());
 }
@@ -80,7 +80,7 @@ fn a_settlement_and_what_it_is_written_with_are_one_commit() {
     let ledger = open(&store);
     account(&ledger, "ada", BudgetLimits::default(), None);
     let mut reservation = ledger.reserve("ada", &cost(1, 100)).unwrap();
-    reservation.note(1, Usage { input: 1, output: 1 }, 0.0);
+    reservation.note(1, Usage::new(1, 1), 0.0);
     let failed = reservation.settle(0, |_| Err(Error::no_space("full"))).wait();
     assert_eq!(failed.err().unwrap().message, "full");
     let row = store.look(|conn| spending::of(conn, "ada")).unwrap();

@@ -53,7 +53,12 @@ impl ModelNarrator {
     async fn explain(&self, model: &PaidModel, brief: &Brief) -> Result<Option<Value>> {
         let params = json!({"page": delimited("page", None, &brief.page), "question": delimited("question", None, &brief.input)});
         let system = self.prompts.render("dm", "rules", &params)?.text;
-        let asked = ModelRequest { system, messages: vec![Message::user(brief.input.clone())], max_tokens: 600 };
+        let asked = ModelRequest {
+            system,
+            messages: vec![Message::user(brief.input.clone())],
+            max_tokens: 600,
+            ..ModelRequest::default()
+        };
         let said = model.answer(asked).await?;
         Ok(Some(json!({"answer": said.text})))
     }
@@ -73,7 +78,12 @@ impl ModelNarrator {
             "indicators": brief.indicators.join(", "),
         });
         let text = self.prompts.render("dm", "narrator", &params)?.text;
-        Ok(ModelRequest { system: text, messages: vec![Message::user(brief.input.clone())], max_tokens: 2000 })
+        Ok(ModelRequest {
+            system: text,
+            messages: vec![Message::user(brief.input.clone())],
+            max_tokens: 2000,
+            ..ModelRequest::default()
+        })
     }
 }
 

@@ -35,7 +35,12 @@ impl Summarize for ModelSummarizer {
         let model = (self.open)()?.ok_or_else(|| Error::unavailable("no model is there to sum up: give `text`"))?;
         let (room, max_tokens) = model.room(LONGEST);
         let text = told(memories, room.saturating_sub(tokens::count(SYSTEM)));
-        let ask = ModelRequest { system: SYSTEM.to_owned(), messages: vec![Message::user(text)], max_tokens };
+        let ask = ModelRequest {
+            system: SYSTEM.to_owned(),
+            messages: vec![Message::user(text)],
+            max_tokens,
+            ..ModelRequest::default()
+        };
         let said = model.answer(ask).await?.text;
         match said.trim() {
             "" => Err(Error::provider("the model answered with an empty summary: give `text`")),

@@ -85,7 +85,7 @@ impl Speaker for ModelSpeaker {
     async fn speak(&self, question: &Question) -> Result<String> {
         let Some(model) = self.0.open()? else { return OfflineSpeaker.speak(question).await };
         let messages = vec![Message::user(question.prompt.clone())];
-        let ask = ModelRequest { system: String::new(), messages, max_tokens: ANSWER };
+        let ask = ModelRequest { system: String::new(), messages, max_tokens: ANSWER, ..ModelRequest::default() };
         Ok(model.answer(ask).await?.text)
     }
 }

@@ -155,7 +155,12 @@ fn begin(library: &Library, rendered: &Rendered) -> Result<ModelRequest> {
         "typed": rendered.output_schema.is_some(), "equipped": !tools.is_empty(),
     }});
     let system = library.render("evaluate", "protocol", &params)?.text;
-    Ok(ModelRequest { system, messages: vec![Message::user(rendered.text.clone())], max_tokens: MAX_TOKENS })
+    Ok(ModelRequest {
+        system,
+        messages: vec![Message::user(rendered.text.clone())],
+        max_tokens: MAX_TOKENS,
+        ..ModelRequest::default()
+    })
 }
 
 #[cfg(test)]

@@ -51,7 +51,12 @@ fn ask(said: &[(Role, String)], max_tokens: u32) -> ModelRequest {
         Role::Assistant => Some(Message::assistant(text.as_str())),
         Role::System | Role::AssistantReasoning => None,
     });
-    ModelRequest { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens }
+    ModelRequest {
+        system: system.collect::<Vec<_>>().join("\n\n"),
+        messages: messages.collect(),
+        max_tokens,
+        ..ModelRequest::default()
+    }
 }
 
 /// Recalls the page that a question names and repeats its text, for a host without a model.

@@ -5,21 +5,81 @@ use super::*;
 /// Name, text, and what tiktoken counts with `cl100k_base` and `o200k_base`.
 fn languages() -> Vec<(&'static str, &'static str, u64, u64)> {
     vec![
-        ("English", "All human beings are born free and equal in dignity and rights. They are endowed with reason and conscience and should act towards one another in a spirit of brotherhood.", 33, 33),
-        ("German", "Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft und Gewissen begabt und sollen einander im Geist der Brüderlichkeit begegnen.", 44, 38),
-        ("Polish", "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. Są oni obdarzeni rozumem i sumieniem i powinni postępować wobec innych w duchu braterstwa.", 64, 53),
-        ("Spanish", "Todos los seres humanos nacen libres e iguales en dignidad y derechos y, dotados como están de razón y conciencia, deben comportarse fraternalmente los unos con los otros.", 44, 38),
-        ("Turkish", "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler ve birbirlerine karşı kardeşlik zihniyeti ile hareket etmelidirler.", 60, 46),
-        ("Russian", "Все люди рождаются свободными и равными в своём достоинстве и правах. Они наделены разумом и совестью и должны поступать в отношении друг друга в духе братства.", 75, 42),
-        ("Greek", "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Είναι προικισμένοι με λογική και συνείδηση.", 113, 46),
-        ("Arabic", "يولد جميع الناس أحرارًا متساوين في الكرامة والحقوق. وقد وهبوا عقلاً وضميرًا وعليهم أن يعامل بعضهم بعضًا بروح الإخاء.", 88, 44),
+        (
+            "English",
+            "All human beings are born free and equal in dignity and rights. They are endowed with reason and conscience and should act towards one another in a spirit of brotherhood.",
+            33,
+            33,
+        ),
+        (
+            "German",
+            "Alle Menschen sind frei und gleich an Würde und Rechten geboren. Sie sind mit Vernunft und Gewissen begabt und sollen einander im Geist der Brüderlichkeit begegnen.",
+            44,
+            38,
+        ),
+        (
+            "Polish",
+            "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw. Są oni obdarzeni rozumem i sumieniem i powinni postępować wobec innych w duchu braterstwa.",
+            64,
+            53,
+        ),
+        (
+            "Spanish",
+            "Todos los seres humanos nacen libres e iguales en dignidad y derechos y, dotados como están de razón y conciencia, deben comportarse fraternalmente los unos con los otros.",
+            44,
+            38,
+        ),
+        (
+            "Turkish",
+            "Bütün insanlar hür, haysiyet ve haklar bakımından eşit doğarlar. Akıl ve vicdana sahiptirler ve birbirlerine karşı kardeşlik zihniyeti ile hareket etmelidirler.",
+            60,
+            46,
+        ),
+        (
+            "Russian",
+            "Все люди рождаются свободными и равными в своём достоинстве и правах. Они наделены разумом и совестью и должны поступать в отношении друг друга в духе братства.",
+            75,
+            42,
+        ),
+        (
+            "Greek",
+            "Όλοι οι άνθρωποι γεννιούνται ελεύθεροι και ίσοι στην αξιοπρέπεια και τα δικαιώματα. Είναι προικισμένοι με λογική και συνείδηση.",
+            113,
+            46,
+        ),
+        (
+            "Arabic",
+            "يولد جميع الناس أحرارًا متساوين في الكرامة والحقوق. وقد وهبوا عقلاً وضميرًا وعليهم أن يعامل بعضهم بعضًا بروح الإخاء.",
+            88,
+            44,
+        ),
         ("Hindi", "सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है।", 84, 25),
-        ("Korean", "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다.", 85, 51),
+        (
+            "Korean",
+            "모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다.",
+            85,
+            51,
+        ),
         ("Chinese", "人人生而自由，在尊严和权利上一律平等。他们赋有理性和良心，并应以兄弟关系的精神相对待。", 50, 35),
-        ("Japanese", "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は、理性と良心とを授けられており、互いに同胞の精神をもって行動しなければならない。", 93, 72),
+        (
+            "Japanese",
+            "すべての人間は、生まれながらにして自由であり、かつ、尊厳と権利とについて平等である。人間は、理性と良心とを授けられており、互いに同胞の精神をもって行動しなければならない。",
+            93,
+            72,
+        ),
         ("Thai", "มนุษย์ทั้งหลายเกิดมามีอิสระและเสมอภาคกันในเกียรติศักดิ์และสิทธิ ต่างมีเหตุผลและมโนธรรม", 89, 40),
-        ("Rust", "fn main() -> Result<(), Box<dyn Error>> {\n    let mut total = 0u64;\n    for line in text.lines().filter(|line| !line.is_empty()) {\n        total += line.len() as u64; // bytes\n    }\n    println!(\"{total}\");\n    Ok(())\n}\n", 62, 63),
-        ("JSON", "{\"tool_calls\":[{\"name\":\"file_write\",\"arguments\":{\"path\":\"agents/self/chat/control/reply\",\"content\":\"line one\\nline \\\"two\\\"\"}}]}", 31, 32),
+        (
+            "Rust",
+            "fn main() -> Result<(), Box<dyn Error>> {\n    let mut total = 0u64;\n    for line in text.lines().filter(|line| !line.is_empty()) {\n        total += line.len() as u64; // bytes\n    }\n    println!(\"{total}\");\n    Ok(())\n}\n",
+            62,
+            63,
+        ),
+        (
+            "JSON",
+            "{\"tool_calls\":[{\"name\":\"file_write\",\"arguments\":{\"path\":\"agents/self/chat/control/reply\",\"content\":\"line one\\nline \\\"two\\\"\"}}]}",
+            31,
+            32,
+        ),
     ]
 }
 
@@ -41,9 +101,8 @@ fn hostile() -> Vec<(&'static str, String, u64, u64)> {
     let hexadecimal = pick("0123456789abcdef", 400);
     let capitals = pick("BCDFGHJKLMNPQRSTVWXZ", 400);
     let marks = pick("!#$%&()*+,-./:;<=>?@[]^_{|}~", 400);
-    let mut range = |from: u32, to: u32, count| {
-        picked(&mut x, &(from..to).filter_map(char::from_u32).collect::<Vec<_>>(), count)
-    };
+    let mut range =
+        |from: u32, to: u32, count| picked(&mut x, &(from..to).filter_map(char::from_u32).collect::<Vec<_>>(), count);
     let emoji = range(0x1f300, 0x1f5ff, 100);
     let private = range(0xe000, 0xe100, 100);
     let combining = format!("e{}", range(0x300, 0x36f, 200));
