@@ -209,3 +209,12 @@ fn every_service_says_that_an_external_model_cannot_be_asked() {
         assert!(said.contains("the model of this agent is `external`"), "{service}: {said}");
     }
 }
+
+#[test]
+fn a_host_that_is_idle_or_takes_short_turns_loads_no_vocabulary() {
+    let host = TestHost::new();
+    host.says("echo hello > agents/self/chat/control/input; cat agents/self/chat/latest.txt; cd agents/self/memory; echo '{\"kind\":\"note\",\"content\":\"x\"}' > control/create.json");
+    assert!(!acheron_base::tokens::is_loaded());
+    assert_eq!(acheron_base::tokens::count("hello world"), 2);
+    assert!(acheron_base::tokens::is_loaded());
+}

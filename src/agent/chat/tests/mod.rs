@@ -21,8 +21,8 @@ use crate::agent::transcript::TurnStore;
 use crate::agent::wake;
 use crate::contract::Operation;
 use crate::events;
-use crate::model::script::Script;
 use crate::model::Prices;
+use crate::model::script::Script;
 use crate::policy::PrincipalCaller;
 use crate::service::test_access::AllowAll;
 use crate::service::test_context::test_context;
@@ -286,7 +286,7 @@ async fn faults_failures_and_budgets_end_a_turn_with_their_reasons() {
     let missing = || call("file_read", json!({"path": "agents/self/nothing"}));
     let few = |mut settings: Settings, limits| {
         settings.limits = limits;
-        settings.prices = Prices { input_per_mtok: 1e6, output_per_mtok: 0.0 };
+        settings.prices = Prices { input_per_mtok: 1e6, output_per_mtok: 0.0, ..Prices::default() };
         settings
     };
     let free = BudgetLimits::default();
