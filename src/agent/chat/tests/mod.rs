@@ -2,6 +2,7 @@
 
 mod budget;
 mod cut_off;
+mod deviations;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
