@@ -32,7 +32,7 @@ A conversation with the agent.
 const CONTROL: &str = "\
 - `input`: write a message to the agent. The agent itself cannot.
 - `reply`: the agent writes its reply, which ends its turn. From a program outside it answers the oldest turn.
-- `reply.json`: `{\"turn\": \"<id>\", \"reply\": \"<text>\"}` answers that turn and no other.
+- `reply.json`: an object with `turn` and `reply` answers that turn and no other.
 - `progress`: the agent writes a message before the end of its turn; reading it shows the last one.
 ";
 
