@@ -123,7 +123,10 @@ impl Ledger {
             Some(row) => spent_of(&row),
             None => {
                 let (spent, name) = (before()?, payer.to_owned());
-                self.0.store.write_blocking(move |tx| spending::add(tx, &name, &row_of(&spent)))?;
+                // A payer that has used nothing needs no row, and a host with a thousand new agents no thousand commits.
+                if spent != Spent::default() {
+                    self.0.store.write_blocking(move |tx| spending::add(tx, &name, &row_of(&spent)))?;
+                }
                 spent
             }
         };

@@ -84,7 +84,7 @@ fn a_settlement_and_what_it_is_written_with_are_one_commit() {
     let failed = reservation.settle(0, |_| Err(Error::no_space("full"))).wait();
     assert_eq!(failed.err().unwrap().message, "full");
     let row = store.look(|conn| spending::of(conn, "ada")).unwrap();
-    assert_eq!(row.map(|row| row.rounds), Some(0), "neither is there");
+    assert_eq!(row.map_or(0, |row| row.rounds), 0, "neither is there");
 }
 
 #[test]
