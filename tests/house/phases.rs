@@ -15,8 +15,7 @@ fn a_query_goes_through_its_phases_and_leaves_a_trace() {
         cd runs/*
         ls
         jq -c '[.state, .phase_id, .iteration]' status.json
-        cut -c 1-46 reply.txt
-        head -n 1 reply.raw.txt | jq -r .narrative | cut -c 1-20
+        head -n 1 reply.txt | jq -r .narrative | cut -c 1-46
         jq -r .action commands.ndjson | sort | uniq -c | sort -rn | head -n 1
         grep -c 'CURRENT_QUERY: How do we mend trust?' context.md
         cd ../..
@@ -34,14 +33,12 @@ fn a_query_goes_through_its_phases_and_leaves_a_trace() {
             [true,"complete",5]
             commands.ndjson
             context.md
-            reply.raw.txt
             reply.txt
             status.json
             symbols.json
             trace.ndjson
             ["done","build_output",5]
             I am a scripted guide, not a language model: I
-            I am a scripted guid
                   3 query_symbols
             1
             query

@@ -65,11 +65,9 @@ pub struct RunRequest {
 #[schemars(rename = "Report")]
 pub struct RunReport {
     pub run_id: String,
-    /// What a person reads of the last phase's answer: its narrative, or its words.
-    pub reply: String,
     /// The last phase's whole answer.
-    pub reply_raw: String,
-    /// Every symbol that a prompt showed, each once, in the order in which they were shown.
+    pub reply: String,
+    /// Every symbol that took part, each once: defaults, neighbours, loaded.
     pub symbols_used: Vec<String>,
     pub history_length: usize,
     /// `{action, result, payload}` of every command, in order.
@@ -100,7 +98,7 @@ impl Engine {
                 run = run.id,
                 reply_length = reply.len()
             );
-            self.perform_commands(&mut running, &reply, by, (phase.commands.as_deref(), dispatch)).await;
+            self.perform_commands(&mut running, &reply, by, dispatch).await;
             if let Some(warning) = running.machine.advance() {
                 tracing::warn!(event = event_of(&running.machine), phase_id = phase.phase_id, run = run.id);
                 run.trace(json!({"event": "warning", "phase_id": phase.phase_id, "message": warning}));
@@ -152,7 +150,6 @@ impl Engine {
             participants,
             history,
             outcomes: vec![],
-            shown: vec![],
             spent: 0,
             token_budget,
             order_of,
@@ -196,12 +193,6 @@ impl Engine {
             cut = context.cut.len()
         );
         running.run.asked(phase_id, &context);
-        for id in &context.symbols {
-            if !running.shown.contains(id) {
-                running.shown.push(id.clone());
-            }
-        }
-        running.run.symbols(running.shown.clone());
         let place = running.order_of.iter().position(|id| id == phase_id);
         let question = Question {
             phase_id: phase_id.to_owned(),
@@ -237,7 +228,7 @@ impl Engine {
         running: &mut RunInProgress,
         reply: &str,
         by: By,
-        (allowed, dispatch): (Option<&[String]>, Option<&dyn Dispatch>),
+        dispatch: Option<&dyn Dispatch>,
     ) {
         let heard = running.machine.read_reply(reply);
         running.history.push(Turn { role: "assistant".to_owned(), text: reply.to_owned() });
@@ -245,7 +236,7 @@ impl Engine {
         let mut outcomes = Vec::new();
         for asked in &heard.commands {
             let (by, at_ms) = (by.clone(), self.clock.now_ms());
-            let env = CommandEnv { symbol_store: &self.symbol_store, dispatch, by, at_ms, may_mutate, allowed };
+            let env = CommandEnv { symbol_store: &self.symbol_store, dispatch, by, at_ms, may_mutate };
             outcomes.push(perform(&env, &mut running.participants, &asked.body).await);
         }
         outcomes.extend(heard.refused.iter().map(|asked| refused(&asked.body)));
@@ -264,6 +255,7 @@ impl Engine {
             }
             running.outcomes.push(outcome);
         }
+        running.run.symbols(running.participants.ids());
     }
 
     /// Writes down what happened and gives the report.
@@ -277,21 +269,20 @@ impl Engine {
         let record = |role: &str, content: String| HistoryRecord { role: role.to_owned(), content, at_ms };
         let mut records = vec![record("query", order.query.clone())];
         records.extend(running.outcomes.iter().map(|outcome| record("command", outcome.note.clone())));
-        records.push(record("assistant", running.machine.narrative.clone()));
+        records.push(record("assistant", last.response.clone()));
         let (histories, session) = (self.histories.clone(), order.session_id.clone());
         blocking(move || histories.append(&session, &records)).await?;
         let report = RunReport {
             run_id: running.run.id.clone(),
-            reply: running.machine.narrative.clone(),
-            reply_raw: last.response.clone(),
-            symbols_used: running.shown.clone(),
+            reply: last.response.clone(),
+            symbols_used: running.participants.ids(),
             history_length: running.history.len(),
             commands: running.outcomes.iter().map(Outcome::json).collect(),
             intermediate_responses: running.machine.entries.clone(),
             stop_reason,
         };
         tracing::info!(event = "inference.run_query.completed", run = running.run.id, commands = report.commands.len());
-        running.run.replied(&report.reply, &report.reply_raw);
+        running.run.replied(&report.reply);
         running.run.ended(stop_reason, why);
         Ok(report)
     }
@@ -303,8 +294,6 @@ struct RunInProgress {
     participants: Participants,
     history: Vec<Turn>,
     outcomes: Vec<Outcome>,
-    /// The symbols that prompts showed, each once.
-    shown: Vec<String>,
     /// Tokens read and written so far.
     spent: usize,
     token_budget: TokenBudget,
@@ -315,8 +304,7 @@ struct RunInProgress {
 
 fn event_of(machine: &PhaseLoop) -> &'static str {
     match machine.stopped() {
-        Some((Stop::UnknownPhase | Stop::RouteRefused, _)) => "inference.next_phase_invalid",
-        Some((Stop::Unfinished, _)) => "inference.unfinished",
+        Some((Stop::UnknownPhase, _)) => "inference.next_phase_invalid",
         Some((Stop::Cycle, _)) => "inference.next_phase_cycle",
         Some((Stop::Limit, _)) => "inference.phase_iteration_limit",
         _ => "inference.route_not_declared",

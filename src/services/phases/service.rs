@@ -14,7 +14,7 @@ use super::perform::Dispatch;
 use super::record::Run;
 use super::run::{Engine, RunReport, RunRequest};
 use super::runs::{Runs, lines};
-use super::set::{Phase, PhaseFault};
+use super::set::Phase;
 use super::step::Stop;
 use crate::contract::Operation;
 use crate::policy::PrincipalCaller;
@@ -84,9 +84,6 @@ struct Set {
     /// The fault of the set, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
-    /// Files that are no phases because of a fault.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    faults: Vec<PhaseFault>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -234,8 +231,8 @@ impl Dispatch for JobDispatch {
 
 fn sets(engine: &Engine) -> Sets {
     let one = |name: String| match library::set(&engine.library, &name) {
-        Ok(set) => Set { set: name, phases: set.phases, fault: None, faults: set.faults },
-        Err(fault) => Set { set: name, phases: vec![], fault: Some(fault.message), faults: vec![] },
+        Ok(set) => Set { set: name, phases: set.phases, fault: None },
+        Err(fault) => Set { set: name, phases: vec![], fault: Some(fault.message) },
     };
     Sets { sets: library::names(&engine.library).into_iter().map(one).collect() }
 }

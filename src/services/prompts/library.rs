@@ -112,17 +112,6 @@ impl Library {
         self.contents().faults.clone()
     }
 
-    /// The faults of the files of one namespace: the name of each file without its ending, and its fault.
-    pub fn faults_of(&self, ns: &str) -> Vec<(String, String)> {
-        let contents = self.contents();
-        let file = |fault: &Fault| {
-            let path = Path::new(fault.whereabouts.spot.as_ref()?.file.as_str());
-            let own = path.parent()?.file_name()? == ns;
-            own.then(|| path.file_stem().map(|stem| stem.to_string_lossy().into_owned())).flatten()
-        };
-        contents.faults.iter().filter_map(|fault| Some((file(fault)?, fault.to_string()))).collect()
-    }
-
     pub fn get(&self, ns: &str, key: &str) -> Result<Arc<PromptTemplate>> {
         let contents = self.contents();
         let known = contents.prompts.get(&format!("{ns}/{key}")).map(|known| known.template.clone());

@@ -170,15 +170,9 @@ impl SymbolStore {
         }
     }
 
-    /// Goes back by some changes. The document as it is then, if it is.
-    pub async fn undo(
-        &self,
-        kind: DocumentKind,
-        id: &str,
-        changes: u64,
-        author: &Author,
-    ) -> Result<Option<DocumentRecord>> {
-        self.change(&WantedChange::undo(kind, id, changes)?, author).await
+    /// Goes back by one change. The document as it is then, if it is.
+    pub async fn undo(&self, kind: DocumentKind, id: &str, author: &Author) -> Result<Option<DocumentRecord>> {
+        self.change(&WantedChange::undo(kind, id)?, author).await
     }
 
     /// Writes a remark into the ledger of a document; whether that document is there.
@@ -335,7 +329,6 @@ pub(super) fn entry(
         by: author.by.clone(),
         at_ms: author.at_ms,
         reason: author.reason.clone(),
-        undone: 0,
         body,
     }
 }
