@@ -52,13 +52,41 @@ pub struct ModelSpec {
     pub kind: ModelKind,
     /// The provider's name of the model; for `script` and `replay` a file.
     pub name: Option<String>,
-    /// The URL of another server with the same protocol.
+    /// The URL of another server with the same protocol, with or without `/v1`.
     pub base_url: Option<String>,
+    /// The API of an OpenAI-like server.
+    #[serde(skip_serializing_if = "is_default")]
+    pub api: ModelApi,
     /// The size of the context window.
     #[schemars(range(min = 1024))]
     pub context_tokens: u32,
     /// The prices; required by a limit in money.
     pub prices: Prices,
+    /// How long the server may take to begin its answer; by default 120.
+    #[schemars(range(min = 1, max = 3600))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_byte_seconds: Option<u32>,
+    /// How long the server may be silent within its answer; by default 60.
+    #[schemars(range(min = 1, max = 3600))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u32>,
+    /// Whether a call that is not written exactly as the contract asks is a fault.
+    #[serde(skip_serializing_if = "is_default")]
+    pub strict: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelApi {
+    /// `/v1/chat/completions`, which every such server has.
+    #[default]
+    Chat,
+    /// `/v1/responses`.
+    Responses,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +100,15 @@ pub enum ModelKind {
     /// OpenAI or a compatible server.
     Openai,
     Anthropic,
-    /// A process outside reads `chat/control/input` and writes `chat/control/reply`.
+    /// A local Ollama: http://127.0.0.1:11434.
+    Ollama,
+    /// https://openrouter.ai/api/v1, with `OPENROUTER_API_KEY`.
+    Openrouter,
+    /// A local vLLM: http://127.0.0.1:8000.
+    Vllm,
+    /// A local llama.cpp server: http://127.0.0.1:8080.
+    Llamacpp,
+    /// A process outside reads `chat/pending.json` and writes `chat/control/reply.json`.
     External,
 }
 
@@ -91,6 +127,16 @@ pub struct ModelChange {
     pub context_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api: Option<ModelApi>,
+    #[schemars(range(min = 1, max = 3600))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_byte_seconds: Option<u32>,
+    #[schemars(range(min = 1, max = 3600))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
 }
 
 /// An agent.
@@ -400,6 +446,10 @@ impl ModelChange {
             base_url: kept(&self.base_url, &base.base_url),
             context_tokens: self.context_tokens.unwrap_or(base.context_tokens),
             prices: self.prices.unwrap_or(base.prices),
+            api: self.api.unwrap_or(if same { base.api } else { ModelApi::default() }),
+            first_byte_seconds: self.first_byte_seconds.or(base.first_byte_seconds),
+            idle_seconds: self.idle_seconds.or(base.idle_seconds),
+            strict: self.strict.unwrap_or(base.strict),
         }
     }
 }
@@ -442,7 +492,9 @@ impl Default for Spec {
 impl Default for ModelSpec {
     fn default() -> Self {
         let (kind, prices) = (ModelKind::default(), Prices::default());
-        ModelSpec { kind, name: None, base_url: None, context_tokens: 32_768, prices }
+        let (api, context_tokens) = (ModelApi::default(), 32_768);
+        let (name, base_url, first_byte_seconds, idle_seconds) = (None, None, None, None);
+        ModelSpec { kind, name, base_url, api, context_tokens, prices, first_byte_seconds, idle_seconds, strict: false }
     }
 }
 

@@ -61,15 +61,18 @@ fn a_run_has_the_window_of_the_model_that_the_agent_has_now() {
         run() { exec 3<>control/run.json; echo '{"query":"trust","session_id":"s"}' >&3; jq -c '.error.message // .result.stop_reason' <&3; exec 3>&-; }
         cd agents/self/phases
         run
+        before=$(cat runs/*/context.md | wc -c); [ $before -gt 5000 ] && echo "more than 5000 bytes"
         echo '{"agent_id":"charon","model":{"context_tokens":1024}}' > ../agents/control/update.json; jq .ok ../agents/result.json
-        run
+        run; [ $(cat runs/*/context.md | wc -c) -lt $((before + 5000)) ] && echo "fewer than 5000 bytes"
         echo '{"agent_id":"charon","model":{},"limits":{"tokens":10}}' > ../agents/control/update.json; jq .ok ../agents/result.json
         run
         "#,
         expect![[r#"
             "complete"
+            more than 5000 bytes
             true
-            "the system block has 888 tokens and leaves no room in a window of 768"
+            "complete"
+            fewer than 5000 bytes
             true
             "the run has used its 10 tokens"
         "#]],

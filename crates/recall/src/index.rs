@@ -31,7 +31,7 @@ impl Page {
         let inner = body(text.unwrap_or_default());
         let links = links(path, text.unwrap_or_default());
         let (path, opaque) = (Arc::from(path), text.is_none());
-        Page { path, class, bytes, tokens: tokens::count(inner), modified_ms, links, opaque, words: counted(inner) }
+        Page { path, class, bytes, tokens: tokens::estimate(inner), modified_ms, links, opaque, words: counted(inner) }
     }
 
     pub fn title(&self) -> &str {

@@ -50,8 +50,12 @@ impl SharedServices {
             tracing::warn!(%error, "edits of prompts are not noticed");
             None
         });
-        let runtimes =
-            Arc::new(AgentRuntimes::new(store.clone(), here, Box::new(|name| std::env::var(name).ok()), clock.clone()));
+        let runtimes = Arc::new(AgentRuntimes::new(
+            store.clone(),
+            here,
+            Box::new(|name| std::env::var(name).ok()),
+            clock.clone(),
+        )?);
         runtimes.trust(spec);
         let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());
         Ok((SharedServices { runtimes, prompts, symbols, _watch: watch, bindings, shells, wikis }, filling))

@@ -146,7 +146,7 @@ pub fn insert_version(tx: &Tx<'_>, agent: i64, head: &mut MemoryHead, version: V
     let text = version.content.text();
     let tokens = match version.deleted {
         true => 0,
-        false => [&head.name, &version.kind, &text].into_iter().map(|part| tokens::count(part)).sum(),
+        false => [&head.name, &version.kind, &text].into_iter().map(|part| tokens::estimate(part)).sum(),
     };
     let version = Version { version: head.version + 1, bytes: text.len() as u64, tokens, ..version };
     let id = next_id(tx, "SELECT max(id) FROM memory_versions WHERE id BETWEEN ?1 AND ?2", agent)?;

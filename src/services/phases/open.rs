@@ -10,10 +10,9 @@ use super::run::{Engine, ReadDefaults, TokenBudget};
 use super::service::Phases;
 use super::speaker::{OfflineSpeaker, Question, Speaker};
 use crate::agent::own_model::OwnModel;
-use crate::model::{Message, Model, ModelRequest, OpenModel};
+use crate::model::{Message, ModelRequest};
 use crate::services::prompts::Library;
 use crate::services::symbols::store::SymbolStore;
-use crate::spec::ModelKind;
 use acheron_base::{Clock, Random, Result, Room};
 use acheron_store::Store;
 
@@ -41,13 +40,9 @@ pub struct PhasesParts {
 /// Reads the token budget of a run that begins now.
 pub type ReadTokenBudget = Box<dyn Fn() -> Result<TokenBudget> + Send + Sync>;
 
-/// Asks the model of an agent. Without one that can be asked, the guide answers.
+/// Asks the model of an agent. Where that is the guide, the offline speaker answers.
 pub fn speaker_of(own: Arc<OwnModel>) -> Arc<dyn Speaker> {
-    Arc::new(ModelSpeaker::new(move || match own.described()?.kind {
-        // A script holds the turns of a chat; phases that took its lines would spoil it.
-        ModelKind::Script => Ok(None),
-        _ => own.open(),
-    }))
+    Arc::new(ModelSpeaker(own))
 }
 
 /// The token budget that the model and the limits of an agent leave.
@@ -82,22 +77,14 @@ pub fn open(home: &Path, agent: &str, parts: PhasesParts) -> Result<Phases> {
 }
 
 /// The agent's model as it is now, asked with the whole prompt as one message; the offline speaker where there is none.
-struct ModelSpeaker {
-    open: Box<OpenModel>,
-}
-
-impl ModelSpeaker {
-    fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ModelSpeaker {
-        ModelSpeaker { open: Box::new(open) }
-    }
-}
+struct ModelSpeaker(Arc<OwnModel>);
 
 #[async_trait]
 impl Speaker for ModelSpeaker {
     async fn speak(&self, question: &Question) -> Result<String> {
-        let Some(model) = (self.open)()? else { return OfflineSpeaker.speak(question).await };
+        let Some(model) = self.0.open()? else { return OfflineSpeaker.speak(question).await };
         let messages = vec![Message::user(question.prompt.clone())];
-        let ask = ModelRequest { system: String::new(), messages, max_tokens: ANSWER };
-        Ok(model.answer(&ask, &mut |_| ()).await?.text)
+        let ask = ModelRequest { system: String::new(), messages, max_tokens: ANSWER, ..ModelRequest::default() };
+        Ok(model.answer(ask).await?.text)
     }
 }

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 
 use super::Library;
 use super::opened::Opened;
-use crate::model::{Message, Model, ModelRequest};
+use crate::agent::ask::PaidModel;
+use crate::model::{Message, ModelRequest};
 use acheron_base::{Code, Error, Result};
 use acheron_prompts::disclosure::{OPEN, READ};
 use acheron_prompts::output::{Parsed, Repair, object_in};
@@ -99,14 +100,14 @@ pub struct Evaluated {
 pub async fn evaluate(
     library: &Library,
     opened: &Opened,
-    model: &dyn Model,
+    model: &PaidModel,
     runner: &dyn ToolRunner,
 ) -> Result<Evaluated> {
     let mut done: BTreeSet<String> = BTreeSet::new();
     let mut rendered = opened.render()?;
     let mut ask = begin(library, &rendered)?;
     for round in 1..=ROUNDS {
-        let said = model.answer(&ask, &mut |_| {}).await?;
+        let said = model.answer(ask.clone()).await?;
         let answer = match wish(&said.text, &rendered.tools) {
             ReplyRequest::Answer => return ended(opened, said.text, round, done),
             ReplyRequest::Open { keys, reason } => match opened.expand(&keys, &reason) {
@@ -154,7 +155,12 @@ fn begin(library: &Library, rendered: &Rendered) -> Result<ModelRequest> {
         "typed": rendered.output_schema.is_some(), "equipped": !tools.is_empty(),
     }});
     let system = library.render("evaluate", "protocol", &params)?.text;
-    Ok(ModelRequest { system, messages: vec![Message::user(rendered.text.clone())], max_tokens: MAX_TOKENS })
+    Ok(ModelRequest {
+        system,
+        messages: vec![Message::user(rendered.text.clone())],
+        max_tokens: MAX_TOKENS,
+        ..ModelRequest::default()
+    })
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@ use super::resources::kinds::{FILESYSTEM, MEMORY, ResourceKinds, SESSION};
 use super::resources::{ProjectFiles, Snapshot};
 use super::tool_call::{self, Called, PromptTools};
 use super::{Library, files};
+use crate::agent::ask::PaidModel;
 use crate::contract::Operation;
-use crate::model::Model;
 use crate::policy::{Principal, PrincipalCaller};
 use crate::service::WithoutCall;
 use crate::service::{Cx, Service, ServiceContext};
@@ -27,7 +27,7 @@ use acheron_prompts::manifest::Need;
 use acheron_vfs::Node;
 
 /// The model of that name, or the agent's own.
-pub type ChooseModel = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send + Sync>;
+pub type ChooseModel = Arc<dyn Fn(Option<&str>) -> Result<PaidModel> + Send + Sync>;
 /// The directory of a project that may be written and taken back; asked each time, for rights may have gone.
 pub type OpenProject = Arc<dyn Fn(&str) -> Result<OpenedProject> + Send + Sync>;
 pub use super::resources::OpenedProject;
@@ -191,7 +191,7 @@ impl Prompts {
         let choose = self.models.as_ref().ok_or_else(|| Error::unavailable("this agent has no model to ask"))?;
         let model = choose(model)?;
         let runner = PromptTools { cx, opened: &opened };
-        let evaluation = evaluate(&self.openings.library, &opened, &*model, &runner);
+        let evaluation = evaluate(&self.openings.library, &opened, &model, &runner);
         let evaluated = match opened.time_limit_ms() {
             None => evaluation.await,
             // A tool that is under way is ended and taken back when the evaluation is dropped.

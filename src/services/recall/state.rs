@@ -86,13 +86,7 @@ pub fn by_model(own: Arc<OwnModel>) -> (Arc<dyn Speak>, ReadWindow) {
         let window = window.clone();
         move || answer(window())
     };
-    let speak = RecallModelSpeaker::new(longest, move || match own.is_guide()? {
-        true => Ok(None),
-        false => match own.open()? {
-            Some(model) => Ok(Some(model)),
-            None => Err(Error::unavailable("the agent has no model of its own")),
-        },
-    });
+    let speak = RecallModelSpeaker::new(longest, move || own.open());
     (Arc::new(speak), Box::new(window))
 }
 

@@ -15,8 +15,8 @@ use super::super::resources::kinds::MakeResource;
 use super::super::{Library, files};
 use super::OpenedProject;
 use super::{Prompts, PromptsParts};
+use crate::agent::test_paid::paid;
 use crate::contract::Operation;
-use crate::model::Model;
 use crate::model::script::Script;
 use crate::policy::PrincipalCaller;
 use crate::service::test_access::AllowAll;
@@ -129,7 +129,7 @@ impl TestHost {
     fn at(folder: tempfile::TempDir, script: &str) -> TestHost {
         let store = TestStore::new();
         let context = test_context(&store, Clock::real(), Arc::new(AllowAll));
-        let model: Arc<dyn Model> = Arc::new(Script::read("s", script).unwrap());
+        let model = paid(Arc::new(Script::read("s", script).unwrap()));
         let here = folder.path().join("here");
         let project = here.clone();
         let prompts = Prompts::new(PromptsParts {
