@@ -20,5 +20,5 @@ pub mod thoughts;
 pub mod tools;
 pub mod transcript;
 mod turn;
-mod turn_order;
+pub mod turn_order;
 pub mod wake;

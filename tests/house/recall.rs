@@ -59,6 +59,84 @@ fn a_model_walks_from_link_to_link() {
 }
 
 #[test]
+fn messages_that_come_at_once_wait_their_turn_and_none_is_lost() {
+    let lines: Vec<String> = (0..20).map(|number| format!("answer {number}")).collect();
+    house(&lines.iter().map(String::as_str).collect::<Vec<_>>()).check(
+        r#"
+        cd agents/self/recall
+        mkdir conversations/fare
+        for i in $(seq 20); do echo "question $i" > conversations/fare/control/input & done; wait
+        cat conversations/fare/latest.txt
+        cat conversations/fare/messages/*-user.md | grep -o question | wc -l
+        ls conversations/fare/messages | sed 1d | sed 's/^[0-9]*-//' | sort | uniq -c
+        jq -s -c 'map(.state) | unique' $(ls -d ../jobs/*/status.json | grep -v last)
+        mkdir conversations/notes
+        for i in $(seq 20); do
+            echo "{\"conversation\":\"notes\",\"role\":\"user\",\"text\":\"note $i\"}" > control/add.json &
+        done; wait
+        until [ "$(ls conversations/notes/messages | wc -l)" = 20 ]; do sleep 0.02; done
+        cat $(ls -d ../jobs/*/status.json | grep -v last) | jq -s -c 'map(.state) | unique'
+        for i in 1 2 3; do echo '{"conversation":"same"}' > control/new.json & done; wait
+        cat $(ls -d ../jobs/*/status.json | grep -v last) | jq -s -c 'map(select(.operation == "new") | .state) | sort'
+        "#,
+        expect![[r#"
+            answer 19
+            20
+                 20 assistant.md
+                 20 user.md
+            ["done"]
+            ["done"]
+            ["done","failed","failed"]
+        "#]],
+    );
+}
+
+#[test]
+fn a_conversation_can_be_put_away_and_removed() {
+    let house = house(&["one", "two", "three"]);
+    house.check(
+        r#"
+        cd agents/self/recall
+        for id in kept gone; do
+            mkdir conversations/$id
+            echo 'hello' > conversations/$id/control/input
+            cat conversations/$id/latest.txt
+        done
+        mkdir conversations/empty
+        rmdir conversations/kept conversations/empty && ls conversations
+        rm -r conversations/gone && ls conversations
+        rm -r conversations/nothing
+        mkdir conversations/third
+        echo 'hello' > conversations/third/control/input
+        cat conversations/third/latest.txt
+        rm conversations/third/latest.txt conversations/third/control/input
+        ls conversations/third conversations/third/control
+        echo '{"conversation":"third"}' > control/delete.json; jq -c '.result' result.json
+        ls conversations
+        "#,
+        expect![[r#"
+            one
+            two
+            gone
+            three
+            conversations/third:
+            control
+            messages
+            status.json
+
+            conversations/third/control:
+            {"conversation":"third","removed":3}
+            ! rm: cannot remove 'conversations/nothing': No such file or directory
+        "#]],
+    );
+    let kept = crate::common::session(&house.here(), "cat wiki/episodic-raw/*/kept/*-user.md; ls wiki/episodic-raw/*");
+    expect![[r#"
+        hellokept
+    "#]]
+    .assert_eq(&kept);
+}
+
+#[test]
 fn a_turn_is_an_operation_too_and_never_goes_on_for_ever() {
     house(&["<recall>../../secret</recall>", "<recall>River</recall>", "wide"]).check(
         r#"

@@ -12,7 +12,8 @@ use super::archive::{Archived, archive};
 use super::files::files;
 use super::state::{RecallState, TurnReport};
 use crate::contract::Operation;
-use crate::service::{Cx, Service};
+use crate::jobs::Call;
+use crate::service::{CallTurn, Cx, Service};
 use acheron_base::{Code, Error, Result, blocking, quoted};
 use acheron_recall::graph::{Broken, Finding, Linked};
 use acheron_recall::index::Page;
@@ -62,6 +63,8 @@ pub enum Command {
     /// Copies a conversation to `episodic-raw/<date>/<conversation>/` of the wiki, byte for byte. It can be
     /// continued; archiving it again adds the messages since.
     Archive { conversation: String },
+    /// Removes a conversation with all its messages. `rmdir conversations/<id>` archives it first.
+    Delete { conversation: String },
     /// Reads a page by title, path, `[[Title|alias]]` or `Title#heading`.
     Read {
         name: String,
@@ -122,6 +125,14 @@ pub struct SaidMessage {
     pub text: String,
     /// The message, if it became one.
     pub filename: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Removed")]
+pub struct RemovedConversation {
+    pub conversation: String,
+    /// How many messages went with it.
+    pub removed: usize,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -197,6 +208,7 @@ pub enum Output {
     Begun(BegunConversation),
     Said(SaidMessage),
     Archived(Archived),
+    Removed(RemovedConversation),
     Shown(PageView),
     Written(WrittenPage),
     Pages(PageList),
@@ -233,6 +245,7 @@ impl Service for Recall {
                 .deadline(TURN)
                 .example(json!({"message": "How wide is the river?"})),
             Operation::execute("archive").gives::<Archived>().idempotent().example(json!({"conversation": "crossing"})),
+            Operation::execute("delete").gives::<RemovedConversation>().example(json!({"conversation": "crossing"})),
             Operation::execute("write").gives::<WrittenPage>().idempotent().example(
                 json!({"path": "semantic/River.md", "text": "# River\n\nWide, and dark. The fare is an [[Obol]].\n"}),
             ),
@@ -245,6 +258,13 @@ impl Service for Recall {
             Operation::read("tokens").gives::<PageSizes>().example(json!({})),
             Operation::read("check").gives::<WikiCheck>().example(json!({})),
         ]
+    }
+
+    /// Calls that write to one conversation wait for each other.
+    fn turn(&self, call: &Call) -> Option<CallTurn> {
+        let id = call.arguments.get("conversation")?.as_str()?;
+        let writes = ["new", "add", "gen", "turn", "archive", "delete"].contains(&call.operation.as_str());
+        writes.then(|| self.0.orders.take(id))
     }
 
     fn files(&self) -> Vec<(String, Node)> {
@@ -293,10 +313,17 @@ fn answer_without_model(recall: &RecallState, cx: &Cx, command: Command) -> Resu
         }
         Command::Add { conversation, role, text } => {
             let said = |name: &str| SaidMessage { text: text.clone(), filename: Some(name.to_owned()) };
+            recall.removed.forget(&conversation);
             let name = recall.talks()?.hold(&conversation)?.add_by(cx, role, &text, |name| json!(said(name)))?;
             Output::Said(said(&name))
         }
-        Command::Archive { conversation } => Output::Archived(archive(recall.talks()?, recall.wiki()?, &conversation)?),
+        Command::Archive { conversation } => {
+            Output::Archived(archive(&recall.talks()?.hold(&conversation)?, recall.wiki()?)?)
+        }
+        Command::Delete { conversation } => {
+            let removed = recall.remove_talk(&conversation, false)?;
+            Output::Removed(RemovedConversation { conversation, removed })
+        }
         Command::Read { name, raw } => match recall.wiki()?.look(&name, access(raw)) {
             Looked::Page { path, title, part, text } => Output::Shown(PageView { path, title, text, heading: part }),
             Looked::Missed(miss) => return found(&name, Err(miss)),

@@ -10,7 +10,10 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::watch;
 
+use super::archive::archive;
 use super::speak::{RecallModelSpeaker, Speak};
+use super::talk_dir::RemovedNames;
+use super::talk_order::TalkOrders;
 use super::talks::{LockedTalk, Talks};
 use super::watch::Wikis;
 use super::wiki::Wiki;
@@ -64,8 +67,10 @@ pub struct RecallState {
     limits: Limits,
     /// Conversations with a turn under way; the sender goes when the turn ends.
     running: DashMap<String, watch::Receiver<()>>,
-    /// The last turn that was begun by a conversation's `control/input`.
-    pub asked: DashMap<String, Arc<Job>>,
+    /// The turns that were begun by a conversation's `control/input`: those that have not ended, and the last one.
+    pub asked: DashMap<String, Vec<Arc<Job>>>,
+    pub orders: TalkOrders,
+    pub removed: RemovedNames,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -105,6 +110,8 @@ impl RecallState {
             limits: Limits::default(),
             running: DashMap::new(),
             asked: DashMap::new(),
+            orders: TalkOrders::default(),
+            removed: RemovedNames::default(),
         }
     }
 
@@ -155,8 +162,37 @@ impl RecallState {
         self.running.get(id).map(|running| running.clone())
     }
 
+    /// Records a turn that a conversation's `control/input` began.
+    pub fn asks(&self, id: &str, job: &Arc<Job>) {
+        let mut asked = self.asked.entry(id.to_owned()).or_default();
+        asked.retain(|job| !job.settled());
+        asked.push(job.clone());
+    }
+
+    /// Whether a turn of a conversation runs or waits.
+    pub fn is_busy(&self, id: &str) -> bool {
+        self.orders.is_busy(id)
+            || self.running.contains_key(id)
+            || self.asked.get(id).is_some_and(|asked| asked.iter().any(|job| !job.settled()))
+    }
+
+    /// Removes a conversation; first archives it, if that is wanted and it has messages.
+    pub fn remove_talk(&self, id: &str, archives: bool) -> Result<usize> {
+        let talks = self.talks()?;
+        let held = talks.hold(id)?;
+        let messages = talks.messages(id)?.len();
+        if archives && messages > 0 {
+            archive(&held, self.wiki()?)?;
+        }
+        held.delete()?;
+        self.asked.remove(id);
+        self.removed.forget(id);
+        Ok(messages)
+    }
+
     /// Makes sure that a conversation begins with the prompt.
     pub fn prepare(&self, held: &LockedTalk) -> Result<()> {
+        self.removed.forget(&held.id);
         held.open_with(|| self.prompt())
     }
 

@@ -215,7 +215,7 @@ async fn what_is_archived_is_what_was_said_byte_for_byte() {
     put(fixture.dir.path(), "home/conversations/old/1794787200000000007-user.md", "\u{feff}hi \r\n\n");
     fixture.turn(Some("old"), "and the river?").await;
     let (talks, wiki) = (fixture.recall.talks().unwrap(), fixture.recall.wiki().unwrap());
-    let archived = archive(talks, wiki, "old").unwrap(); // 44
+    let archived = archive(&talks.hold("old").unwrap(), wiki).unwrap(); // 44
     assert_eq!(archived.path, "episodic-raw/2026-11-16/old");
     assert_eq!((archived.messages, archived.added), (6, 6));
     let bytes = |dir: &str| {
@@ -226,14 +226,14 @@ async fn what_is_archived_is_what_was_said_byte_for_byte() {
     };
     assert_eq!(bytes("store/episodic-raw/2026-11-16/old"), bytes("home/conversations/old"));
     fixture.turn(Some("old"), "thanks").await;
-    let again = archive(talks, wiki, "old").unwrap();
+    let again = archive(&talks.hold("old").unwrap(), wiki).unwrap();
     assert_eq!((again.messages, again.added), (8, 2));
     // Transcripts are not recalled, and one that was changed is not written over.
     let name = format!("{}/1794787200000000007-user", again.path);
     assert!(matches!(fixture.look(&name), Looked::Missed(Miss::Denied(_))));
     put(fixture.dir.path(), &format!("store/{name}.md"), "changed");
-    assert_eq!(archive(talks, wiki, "old").map(drop).unwrap_err().code, Code::Conflict);
-    assert_eq!(archive(talks, wiki, "new").map(drop).unwrap_err().code, Code::NotFound);
+    assert_eq!(archive(&talks.hold("old").unwrap(), wiki).map(drop).unwrap_err().code, Code::Conflict);
+    assert_eq!(talks.hold("new").map(drop).unwrap_err().code, Code::NotFound);
 }
 
 #[tokio::test]
