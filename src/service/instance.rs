@@ -49,6 +49,9 @@ pub struct ServiceStatus {
     pub operation: Option<String>,
     pub updated_at_ms: Option<u64>,
     pub error: Option<Error>,
+    /// How far work in the background is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Value>,
 }
 
 impl ServiceInstance {
@@ -242,14 +245,19 @@ impl ServiceInstance {
     }
 
     pub fn status(&self, caller: &Caller) -> ServiceStatus {
+        let progress = self.serve.progress();
         match self.last(caller) {
-            None => ServiceStatus { state: "idle", job_id: None, operation: None, updated_at_ms: None, error: None },
+            None => {
+                let (job_id, operation, updated_at_ms, error) = (None, None, None, None);
+                ServiceStatus { state: "idle", job_id, operation, updated_at_ms, error, progress }
+            }
             Some(LastCall::Refused { operation, error, at_ms }) => ServiceStatus {
                 state: "refused",
                 job_id: None,
                 operation,
                 updated_at_ms: Some(at_ms),
                 error: Some(error),
+                progress,
             },
             Some(LastCall::Job(job)) => job.look(|now| ServiceStatus {
                 state: now.state.name(),
@@ -257,6 +265,7 @@ impl ServiceInstance {
                 operation: Some(job.call.operation.clone()),
                 updated_at_ms: Some(now.updated_at_ms),
                 error: job.status(now).error.cloned(),
+                progress,
             }),
         }
     }

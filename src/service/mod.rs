@@ -71,6 +71,11 @@ pub trait Service: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// How far work in the background is, for `status.json`. Quick: the thread that all callers share asks.
+    fn progress(&self) -> Option<Value> {
+        None
+    }
+
     /// The place of a call among those that must run one after another; none if it may run at once.
     fn turn(&self, _call: &Call) -> Option<CallTurn> {
         None
@@ -104,6 +109,11 @@ pub trait Serve: Send + Sync + 'static {
 
     fn files(&self) -> Vec<(String, Node)> {
         Vec::new()
+    }
+
+    /// How far work in the background is, for `status.json`.
+    fn progress(&self) -> Option<Value> {
+        None
     }
 
     /// The place of a call among those that must run one after another.
@@ -159,6 +169,10 @@ impl<S: Service> Serve for TypedService<S> {
 
     fn files(&self) -> Vec<(String, Node)> {
         self.service.files()
+    }
+
+    fn progress(&self) -> Option<Value> {
+        self.service.progress()
     }
 
     fn turn(&self, call: &Call) -> Option<CallTurn> {

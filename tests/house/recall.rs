@@ -236,6 +236,49 @@ fn edits_by_others_are_seen() {
 }
 
 #[test]
+fn a_large_wiki_shows_how_far_it_is_read_and_is_read_once() {
+    let spec = r#"{"agents":{"charon":{}},"recall":{"store":"wiki"}}"#;
+    let mut house = TestHost::prepared(spec, |here| {
+        std::fs::create_dir_all(here.join("wiki/semantic")).unwrap();
+        for number in 0..2000 {
+            let text = format!("# Page {number}\n\n{} word{number} [[P{}]]\n", "plain text ".repeat(50), number + 1);
+            std::fs::write(here.join(format!("wiki/semantic/P{number}.md")), text).unwrap();
+        }
+        std::fs::write(here.join("wiki/index.md"), "[[P0]]\n").unwrap();
+        crate::common::session(here, "find wiki -name '*.md' -exec touch -d '2 days ago' {} +");
+    });
+    let script = r#"
+        cd agents/self/recall
+        jq -c .progress status.json
+        ls nodes/semantic | wc -l
+        jq -c '.progress | [.pages, .to_read]' status.json
+        echo '{"query":"word1234"}' > control/search.json; jq -c '[.result.hits[0].path]' result.json
+        jq -c .progress status.json
+        ls by/broken/semantic by/backlinks/semantic | wc -l
+        grep -c '"indexed":2001' ../events/log.ndjson
+        "#;
+    house.check(script, expect![[r#"
+        null
+        2000
+        [2001,2001]
+        ["semantic/P1234.md"]
+        {"index":"ready","pages":2001,"to_read":2001,"read":2001}
+        2004
+        1
+    "#]]);
+    house.restart();
+    house.check(script, expect![[r#"
+        null
+        2000
+        [2001,0]
+        ["semantic/P1234.md"]
+        {"index":"ready","pages":2001,"to_read":0,"read":0}
+        2004
+        1
+    "#]]);
+}
+
+#[test]
 fn questions_about_the_wiki_are_answered() {
     house(&["so"]).check(
         r#"

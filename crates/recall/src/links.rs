@@ -10,6 +10,38 @@ pub struct Link {
     pub line: usize,
 }
 
+/// The links of one page in little memory: a wiki has many more links than pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkList(Box<str>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkRef<'a> {
+    pub target: &'a str,
+    pub line: usize,
+}
+
+impl LinkList {
+    pub fn of(links: &[Link]) -> LinkList {
+        let lines: String = links.iter().map(|link| format!("{} {}\n", link.line, link.target)).collect();
+        LinkList(lines.into())
+    }
+
+    /// From what [`stored`](LinkList::stored) gave.
+    pub fn from_stored(stored: String) -> LinkList {
+        LinkList(stored.into())
+    }
+
+    /// As it can be put on a disk.
+    pub fn stored(&self) -> &str {
+        &self.0
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = LinkRef<'_>> {
+        let lines = self.0.split_terminator('\n').filter_map(|line| line.split_once(' '));
+        lines.map(|(line, target)| LinkRef { target, line: line.parse().unwrap_or(0) })
+    }
+}
+
 /// No page needs more.
 const MOST: usize = 10_000;
 

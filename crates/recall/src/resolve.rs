@@ -106,7 +106,10 @@ impl Index {
     fn called(&self, name: &str, access: Access) -> Result<&Arc<Page>, Miss> {
         let visible = |page: &Page| access == Access::Raw || matches!(page.class, Class::Index | Class::Node);
         match self.only(self.titled(name), visible) {
-            Err(Miss::NotFound) => self.only(self.titled_folded(name), visible),
+            Err(Miss::NotFound) => match self.only(self.titled_folded(name), visible) {
+                Err(Miss::NotFound) => self.only(self.also_named(name), visible),
+                found => found,
+            },
             found => found,
         }
     }

@@ -111,7 +111,7 @@ impl WikiDir {
         match self.view {
             View::Nodes => page(&self.recall, &path),
             View::Backlinks => Node::file(fetched(&self.recall, move |recall| {
-                let index = recall.wiki()?.index();
+                let index = recall.read_wiki()?.index();
                 Ok(index.page(&path).map(|page| lines(index.backlinks(page))).unwrap_or_default())
             })),
             View::Orphans => {
@@ -133,7 +133,7 @@ fn lines(lines: impl IntoIterator<Item = String>) -> Bytes {
     lines.into_iter().map(|line| line + "\n").collect::<String>().into()
 }
 
-/// Never quick: the wiki may have to be opened, which reads all of it, and the index may be locked for a change.
+/// Never quick: the wiki may have to be opened, which lists all of it, and the index may be locked for a change.
 impl Dir for WikiDir {
     fn is_quick(&self, _query: NameQuery) -> bool {
         false

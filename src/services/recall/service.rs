@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::archive::{Archived, archive};
 use super::files::files;
@@ -18,9 +18,9 @@ use acheron_base::{Code, Error, Result, blocking, quoted};
 use acheron_recall::graph::{Broken, Finding, Linked};
 use acheron_recall::index::Page;
 use acheron_recall::message::Role;
-use acheron_recall::page::{Class, body};
+use acheron_recall::page::Class;
 use acheron_recall::resolve::{Access, Miss};
-use acheron_recall::search::{Hit, snippet};
+use acheron_recall::search::Hit;
 use acheron_recall::turn::Looked;
 use acheron_vfs::Node;
 
@@ -267,6 +267,10 @@ impl Service for Recall {
         writes.then(|| self.0.orders.take(id))
     }
 
+    fn progress(&self) -> Option<Value> {
+        self.0.progress()
+    }
+
     fn files(&self) -> Vec<(String, Node)> {
         files(&self.0)
     }
@@ -333,31 +337,27 @@ fn answer_without_model(recall: &RecallState, cx: &Cx, command: Command) -> Resu
             Output::Written(WrittenPage { path })
         }
         Command::Search { query, limit, raw } => {
-            let wiki = recall.wiki()?;
-            let mut hits = wiki.index().search(&query, access(raw), limit.clamp(1, 200) as usize);
-            for hit in &mut hits {
-                hit.snippet = wiki.text(&hit.path).map(|text| snippet(body(&text), &query)).unwrap_or_default();
-            }
+            let hits = recall.wiki()?.search(&query, access(raw), limit.clamp(1, 200) as usize)?;
             Output::Found(PageHits { hits })
         }
         Command::Links { name } => {
             let page = page(&name)?;
-            Output::Leads(PageLinks { path: page.path.to_string(), links: recall.wiki()?.index().links_of(&page) })
+            Output::Leads(PageLinks { path: page.path.to_string(), links: recall.read_wiki()?.index().links_of(&page) })
         }
         Command::Backlinks { name } => {
             let page = page(&name)?;
-            Output::Pages(PageList { pages: recall.wiki()?.index().backlinks(&page) })
+            Output::Pages(PageList { pages: recall.read_wiki()?.index().backlinks(&page) })
         }
-        Command::Orphans {} => Output::Pages(PageList { pages: recall.wiki()?.report().orphans.clone() }),
-        Command::Broken {} => Output::Astray(BrokenLinks { broken: recall.wiki()?.report().broken.clone() }),
+        Command::Orphans {} => Output::Pages(PageList { pages: recall.read_wiki()?.report().orphans.clone() }),
+        Command::Broken {} => Output::Astray(BrokenLinks { broken: recall.read_wiki()?.report().broken.clone() }),
         Command::Tokens { name: Some(name) } => Output::Sizes(sizes([&*page(&name)?])),
         Command::Tokens { name: None } => {
-            let index = recall.wiki()?.index();
+            let index = recall.read_wiki()?.index();
             let mine = index.pages().filter(|page| matches!(page.class, Class::Index | Class::Node));
             Output::Sizes(sizes(mine.map(|page| &**page)))
         }
         Command::Check {} => {
-            let index = recall.wiki()?.index();
+            let index = recall.read_wiki()?.index();
             let findings = index.check();
             let ok = findings.iter().all(|finding| finding.severity != "error");
             Output::Checked(WikiCheck { ok, nodes: index.nodes(), findings })

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dashmap::DashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::archive::archive;
@@ -48,6 +48,8 @@ pub struct RecallParts {
     /// The wiki.
     pub folder: PathBuf,
     pub open: OpenFolder,
+    /// The file with the index of the wiki.
+    pub index: PathBuf,
     /// The conversations.
     pub home: PathBuf,
     /// For the conversations.
@@ -120,10 +122,36 @@ impl RecallState {
         match self.wiki.get() {
             Some(wiki) => Ok(wiki),
             None => {
-                let opened = self.parts.wikis.open((self.parts.open)(&self.parts.folder)?)?;
-                Ok(self.wiki.get_or_init(|| opened))
+                let opened = self.parts.wikis.open((self.parts.open)(&self.parts.folder)?, &self.parts.index)?;
+                Ok(self.wiki.get_or_init(|| {
+                    self.tell_when_indexed(&opened);
+                    opened
+                }))
             }
         }
+    }
+
+    /// Has an event tell that all pages were read, if they have to be.
+    fn tell_when_indexed(&self, wiki: &Wiki) {
+        let (context, agent) = (self.parts.context.clone(), self.parts.agent.clone());
+        wiki.progress.when_ended(Box::new(move |read| {
+            let Some(context) = context.upgrade() else { return };
+            if let Ok(log) = context.event_logs.of(&agent) {
+                log.note("recall", &format!("/agents/{agent}/recall/status.json"), json!({ "indexed": read }));
+            }
+        }));
+    }
+
+    /// How far the wiki has been read, if it is open.
+    pub fn progress(&self) -> Option<Value> {
+        self.wiki.get().map(|wiki| wiki.progress.shown())
+    }
+
+    /// The wiki with all its pages read. Blocks.
+    pub fn read_wiki(&self) -> Result<&Arc<Wiki>> {
+        let wiki = self.wiki()?;
+        wiki.progress.wait();
+        Ok(wiki)
     }
 
     /// Makes a page, or its next version, by whatever door it comes.

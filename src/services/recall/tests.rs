@@ -60,6 +60,7 @@ impl Fixture {
             clock: Clock::at(1000),
             wikis: Arc::new(Wikis::default()),
             folder: store,
+            index: dir.path().join("index.db"),
             open: Box::new(|folder| ConfinedDir::create(folder)),
             home,
             room: Arc::new(Room::new(dir.path(), |_, _| Ok(()))),
@@ -279,13 +280,61 @@ fn until(what: &str, wiki: &Wiki, so: impl Fn(&Wiki) -> bool) {
     }
 }
 
+/// Makes a file look as if it was written long ago: one that is new may change again within a tick of its clock.
+fn age(path: &Path) {
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    std::fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
+}
+
+#[test]
+fn the_index_is_kept_between_starts_and_only_what_changed_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    for number in 0..200 {
+        put(&store, &format!("semantic/P{number}.md"), &format!("# Page {number}\n\nword{number} [[P{}]]", number + 1));
+        age(&store.join(format!("semantic/P{number}.md")));
+    }
+    put(&store, "index.md", "[[P0]]");
+    age(&store.join("index.md"));
+    let index = dir.path().join("index.db");
+    let open = || {
+        let wiki = Wiki::open(ConfinedDir::open(&store).unwrap(), &index).unwrap();
+        assert_eq!(wiki.index().len(), 201, "names are known at once");
+        wiki.progress.wait();
+        wiki
+    };
+    let read = |wiki: &Wiki| wiki.progress.shown()["to_read"].as_u64().unwrap();
+    let best = |wiki: &Wiki, query: &str| {
+        wiki.search(query, Access::Nodes, 1).unwrap().first().map(|hit| hit.path.clone()).unwrap_or_default()
+    };
+    let wiki = open();
+    assert_eq!((read(&wiki), best(&wiki, "word77").as_str()), (201, "semantic/P77.md"));
+    drop(wiki);
+    put(&store, "semantic/P5.md", "# Changed\n\nquite another text");
+    std::fs::rename(store.join("semantic/P6.md"), store.join("semantic/Q6.md")).unwrap();
+    let wiki = open();
+    assert_eq!(read(&wiki), 2, "one that changed, one of a new name");
+    assert_eq!((best(&wiki, "word77").as_str(), best(&wiki, "word5").as_str()), ("semantic/P77.md", ""));
+    assert_eq!((best(&wiki, "word6").as_str(), best(&wiki, "another").as_str()), ("semantic/Q6.md", "semantic/P5.md"));
+    let backlinks = wiki.index().backlinks(wiki.index().page("semantic/P78.md").unwrap());
+    assert_eq!(backlinks, ["semantic/P77.md"]);
+    drop(wiki);
+    std::fs::write(&index, "no index").unwrap();
+    let wiki = open();
+    assert_eq!((read(&wiki), best(&wiki, "word77").as_str()), (201, "semantic/P77.md"));
+    wiki.remove("semantic/P77.md").unwrap();
+    assert_eq!(best(&wiki, "word77"), "");
+}
+
 #[test]
 fn edits_by_others_are_seen_and_a_folder_is_opened_once() {
     let dir = tempfile::tempdir().unwrap();
     let (wikis, store) = (Wikis::default(), dir.path().join("store"));
-    let wiki = wikis.open(ConfinedDir::create(&store).unwrap()).unwrap();
-    assert!(Arc::ptr_eq(&wiki, &wikis.open(ConfinedDir::create(dir.path().join("store/../store")).unwrap()).unwrap()));
-    let other = wikis.open(ConfinedDir::create(dir.path().join("other")).unwrap()).unwrap();
+    let index = |name: &str| dir.path().join(format!("{name}.db"));
+    let wiki = wikis.open(ConfinedDir::create(&store).unwrap(), &index("store")).unwrap();
+    let again = wikis.open(ConfinedDir::create(dir.path().join("store/../store")).unwrap(), &index("store")).unwrap();
+    assert!(Arc::ptr_eq(&wiki, &again));
+    let other = wikis.open(ConfinedDir::create(dir.path().join("other")).unwrap(), &index("other")).unwrap();
     put(&store, "semantic/deep/er/New.md", "[[index]]");
     until("a new page", &wiki, |wiki| wiki.index().resolve("New", Access::Nodes).is_ok());
     std::fs::rename(store.join("semantic/deep"), store.join("semantic/moved")).unwrap();
