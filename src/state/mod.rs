@@ -34,6 +34,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/3-symbols.sql"),
     include_str!("steps/4-file-plans.sql"),
     include_str!("steps/5-turns.sql"),
+    include_str!("steps/6-memory-words.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.

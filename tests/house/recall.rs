@@ -155,6 +155,28 @@ fn a_turn_is_an_operation_too_and_never_goes_on_for_ever() {
 }
 
 #[test]
+fn the_limits_of_a_turn_are_keys_of_the_mountspec() {
+    let lines = ["<recall>River</recall><recall>Obol</recall>", "<search>coin</search><search>river</search>", "on", "on"];
+    let script: String = lines.iter().map(|line| format!("{}\n", serde_json::json!(line))).collect();
+    let spec = r#"{"agents":{"charon":{}},"model":{"kind":"script","name":"script.ndjson"},
+        "recall":{"limits":{"recalls":1,"searches":1,"generations":2}}}"#;
+    let house = TestHost::prepared(spec, |here| std::fs::write(here.join("script.ndjson"), script).unwrap());
+    house.check(
+        r#"
+        cd agents/self/recall
+        echo 'Wide. [[Obol]]' > nodes/semantic/River.md
+        echo 'A coin.' > nodes/semantic/Obol.md
+        echo '{"message":"go"}' > control/turn.json
+        jq -c '.result | [.end, .reads, .searches, .generations, (.recalls | map([.name, .code]))]' result.json
+        "#,
+        expect![[r#""#]],
+    );
+    let refused = TestHost::of(r#"{"agents":{"charon":{}}}"#);
+    refused.edit(r#"{"agents":{"charon":{}},"recall":{"limits":{"seconds":0}}}"#);
+    crate::common::until("the fault is told", || refused.says("cat meta/health.json").contains("recall.limits.seconds"));
+}
+
+#[test]
 fn the_wiki_is_files() {
     house(&["so"]).check(
         r#"
@@ -276,6 +298,33 @@ fn a_large_wiki_shows_how_far_it_is_read_and_is_read_once() {
         2004
         1
     "#]]);
+}
+
+#[test]
+fn a_page_that_is_renamed_keeps_its_links() {
+    let mut house = house(&["so"]);
+    house.check(
+        r#"
+        cd agents/self/recall
+        printf -- '---\naliases: [Charon fee]\n---\n# The coin\n\n[r](River.md)\n' > nodes/semantic/Obol.md
+        echo 'See [[Obol|a coin]], [[Charon fee]], [o](Obol.md#x) and [[semantic/Obol]].' > nodes/semantic/Fare.md
+        mkdir nodes/episodic
+        mv nodes/semantic/Obol.md nodes/episodic/Drachma.md && ls nodes/semantic nodes/episodic
+        cat nodes/semantic/Fare.md nodes/episodic/Drachma.md nodes/semantic/River.md
+        cat by/backlinks/episodic/Drachma.md; ls by/broken
+        mv nodes/semantic/Fare.md nodes/semantic/River.md
+        mv nodes/semantic/Fare.md nodes/semantic/Fare.txt
+        mv nodes/index.md nodes/start.md
+        echo '{"name":"the coin","to":"semantic/Coin.md"}' > control/rename.json; jq -c .result result.json
+        cat nodes/semantic/Fare.md
+        for name in 'Charon Fee' 'coin#Nowhere'; do
+            echo "{\"name\":\"$name\"}" > control/read.json; jq -c '.result | [.path, .missing_heading]' result.json
+        done
+        "#,
+        expect![[r#""#]],
+    );
+    house.restart();
+    house.check("cat agents/self/recall/by/backlinks/semantic/Coin.md", expect![[r#""#]]);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A wiki of Markdown pages, and the turns of a model that reads it page by page.
 //!
-//! Data in, data out. `code`, `tag`, `page` and `links` read texts; `index`, `resolve` and `graph` are a wiki in memory;
+//! Data in, data out. `code`, `tag`, `page` and `links` read texts; `index`, `resolve` and `graph` are a wiki in memory; `rename` writes
+//! links anew;
 //! `search` ranks pages that may answer a question; `block` and `turn` are the loop of a turn; `message` names the messages of a conversation, and `window` selects those
 //! that a model is given. Pages come from the caller, and so does the time.
 //!
@@ -16,6 +17,7 @@ pub mod index;
 pub mod links;
 pub mod message;
 pub mod page;
+pub mod rename;
 pub mod resolve;
 pub mod search;
 pub mod tag;

@@ -28,6 +28,8 @@ pub enum Miss {
     Denied(&'static str),
     /// It is there, and is not text.
     Unreadable,
+    /// It is there, and longer than a page may be.
+    TooLong,
 }
 
 impl Miss {
@@ -38,6 +40,7 @@ impl Miss {
             Miss::Ambiguous(_) => "ambiguous",
             Miss::Denied(_) => "denied",
             Miss::Unreadable => "unreadable",
+            Miss::TooLong => "too_long",
         }
     }
 }

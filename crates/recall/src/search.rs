@@ -14,16 +14,19 @@ use crate::index::{Index, Page};
 use crate::page::{body, headings};
 use acheron_base::words::{each_word, is_beginning, stem, telling, words};
 
-/// The usual constants of BM25: how soon more of the same word adds nothing, and how much a long page must have more of it.
-const SOON: f64 = 1.2;
+/// The constants of BM25: how soon more of the same word adds nothing, and how much a long page must have more of it.
+const SOON: f64 = 1.6;
 const LENGTH: f64 = 0.75;
-/// How much more a word says by where it stands.
-const TITLE: f64 = 3.0;
-const NAME: f64 = 2.0;
-const HEADING: f64 = 0.7;
-const LEAD: f64 = 1.5;
+/// How much more a word says by where it stands. Chosen with the questions of `benches/proof/recall/questions.tsv`.
+const TITLE: f64 = 0.4;
+const HEADING: f64 = 0.3;
+const LEAD: f64 = 4.0;
+/// How much more words of the title and of other names say, if they are the whole question.
+const WHOLE: f64 = 1.5;
 /// The words at the beginning of a page that tell what it is about.
-const LEAD_WORDS: usize = 40;
+const LEAD_WORDS: usize = 20;
+/// So many other words halve what a word says in a short part of a page.
+const OTHERS: f64 = 20.0;
 /// The share of the points that a page keeps if it has next to nothing of the question.
 const KEPT: f64 = 0.4;
 /// So many of the best lift their neighbours, each so many, to this share of the best score.
@@ -104,6 +107,11 @@ impl Question {
             .sum();
         let all: f64 = self.words.iter().map(|it| it.1).sum();
         let covered = KEPT + (1.0 - KEPT) * found / all.max(f64::MIN_POSITIVE);
+        // How much of the question stands in a part of the page.
+        let part = |field: &Field| {
+            let there = self.words.iter().filter(|(stem, _)| field.has(stem));
+            there.map(|it| it.1).sum::<f64>() / all.max(f64::MIN_POSITIVE)
+        };
         let points = |value: f64| (value * covered * UNIT).round() as u64;
         let mut why = Vec::new();
         for (stem, rarity) in &self.words {
@@ -112,23 +120,18 @@ impl Question {
                 let often = f64::from(count) * (SOON + 1.0) / (f64::from(count) + damping);
                 why.push(Reason::Text { word: word(), count, points: points(rarity * often) });
             }
-            for (field, weight) in [(&titled, TITLE), (&named, NAME), (&headed, HEADING), (&lead, LEAD)] {
+            let mut add = |field: &Field, weight: f64, reason: fn(String, u64) -> Reason| {
                 let value = points(rarity * weight * field.share(stem));
                 if value > 0 {
-                    why.push(field_reason(weight, word(), value));
+                    why.push(reason(word(), value));
                 }
-            }
+            };
+            add(&titled, TITLE + WHOLE * part(&titled).powi(3), |word, points| Reason::Title { word, points });
+            add(&named, TITLE + WHOLE * part(&named).powi(3), |word, points| Reason::Name { word, points });
+            add(&headed, HEADING, |word, points| Reason::Heading { word, points });
+            add(&lead, LEAD, |word, points| Reason::Lead { word, points });
         }
         hit(page, why)
-    }
-}
-
-fn field_reason(weight: f64, word: String, points: u64) -> Reason {
-    match weight {
-        TITLE => Reason::Title { word, points },
-        NAME => Reason::Name { word, points },
-        HEADING => Reason::Heading { word, points },
-        _ => Reason::Lead { word, points },
     }
 }
 
@@ -149,7 +152,7 @@ impl Field {
     /// 1 for a word that is all of it, less the more other words there are.
     fn share(&self, stem: &str) -> f64 {
         let others = self.words.len().saturating_sub(1) as f64;
-        if self.has(stem) { 1.0 / (1.0 + others / 12.0) } else { 0.0 }
+        if self.has(stem) { 1.0 / (1.0 + others / OTHERS) } else { 0.0 }
     }
 }
 

@@ -9,12 +9,14 @@ use super::AgentEnv;
 use crate::host::upgrade;
 use crate::services::recall::{RecallParts, by_model};
 use acheron_base::ConfinedDir;
+use acheron_recall::turn::Limits;
 
 pub fn parts(env: &AgentEnv) -> RecallParts {
     let host = &env.host;
     let home = env.home.join("recall");
     let (speak, window) = by_model(Arc::new(env.model()));
     let room = env.room();
+    let limits = host.current.mounted_with.recall.limits;
     let mut parts = RecallParts {
         agent: env.agent.clone(),
         context: Arc::downgrade(&host.context),
@@ -31,6 +33,13 @@ pub fn parts(env: &AgentEnv) -> RecallParts {
         home,
         prompts: host.shared.prompts.clone(),
         speak,
+        limits: Limits {
+            reads: limits.recalls,
+            searches: limits.searches,
+            generations: limits.generations,
+            seconds: limits.seconds,
+            ..Limits::default()
+        },
         window,
     };
     if let Some(store) = &host.current.mounted_with.recall.store {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::archive::{Archived, archive};
 use super::files::files;
+use super::renaming::RenamedPage;
 use super::state::{RecallState, TurnReport};
 use crate::contract::Operation;
 use crate::jobs::Call;
@@ -24,8 +25,8 @@ use acheron_recall::search::Hit;
 use acheron_recall::turn::Looked;
 use acheron_vfs::Node;
 
-/// A turn may take as long as its own limit, and a little.
-const TURN: Duration = Duration::from_secs(660);
+/// A turn may take as long as the longest limit that a mountspec can set, and a little.
+const TURN: Duration = Duration::from_secs(3660);
 
 pub struct Recall(Arc<RecallState>);
 
@@ -77,6 +78,13 @@ pub enum Command {
         /// Below the wiki, such as `semantic/River.md`.
         path: String,
         text: String,
+    },
+    /// Gives a page another path, and writes the links to it anew, all in one change. `mv` below `nodes/` does the same.
+    Rename {
+        /// A title or a path.
+        name: String,
+        /// Below the wiki, such as `semantic/Stream.md`.
+        to: String,
     },
     /// Finds pages by their words, and says why.
     Search {
@@ -145,6 +153,9 @@ pub struct PageView {
     /// The heading, if only what is below it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heading: Option<String>,
+    /// The heading that was asked for and that the page does not have: the text is the whole page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_heading: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -211,6 +222,7 @@ pub enum Output {
     Removed(RemovedConversation),
     Shown(PageView),
     Written(WrittenPage),
+    Renamed(RenamedPage),
     Pages(PageList),
     Found(PageHits),
     Leads(PageLinks),
@@ -249,6 +261,9 @@ impl Service for Recall {
             Operation::execute("write").gives::<WrittenPage>().idempotent().example(
                 json!({"path": "semantic/River.md", "text": "# River\n\nWide, and dark. The fare is an [[Obol]].\n"}),
             ),
+            Operation::execute("rename")
+                .gives::<RenamedPage>()
+                .example(json!({"name": "River", "to": "semantic/Stream.md"})),
             Operation::read("read").gives::<PageView>().example(river.clone()),
             Operation::read("search").gives::<PageHits>().example(json!({"query": "wide river"})),
             Operation::read("links").gives::<PageLinks>().example(river.clone()),
@@ -329,12 +344,19 @@ fn answer_without_model(recall: &RecallState, cx: &Cx, command: Command) -> Resu
             Output::Removed(RemovedConversation { conversation, removed })
         }
         Command::Read { name, raw } => match recall.wiki()?.look(&name, access(raw)) {
-            Looked::Page { path, title, part, text } => Output::Shown(PageView { path, title, text, heading: part }),
+            Looked::Page { path, title, part, missing, text, .. } => {
+                Output::Shown(PageView { path, title, text, heading: part, missing_heading: missing })
+            }
             Looked::Missed(miss) => return found(&name, Err(miss)),
+            Looked::Found(_) => return found(&name, Err(Miss::NotFound)),
         },
         Command::Write { path, text } => {
             recall.write_page(&path, text.as_bytes())?;
             Output::Written(WrittenPage { path })
+        }
+        Command::Rename { name, to } => {
+            let from = page(&name)?.path.to_string();
+            Output::Renamed(recall.wiki()?.rename(cx, &from, &to)?)
         }
         Command::Search { query, limit, raw } => {
             let hits = recall.wiki()?.search(&query, access(raw), limit.clamp(1, 200) as usize)?;
@@ -385,6 +407,7 @@ fn found<T>(name: &str, found: Result<T, Miss>) -> Result<T> {
         Miss::NotFound => Error::not_found(format!("there is no page {name}")),
         Miss::Ambiguous(paths) => Error::conflict(format!("{name} is ambiguous: {}", paths.join(", "))),
         Miss::Denied(why) => Error::forbidden(format!("{name}: {why}")),
+        Miss::TooLong => Error::too_large(format!("{name} is longer than the 1 MiB that a page may have: split it")),
         Miss::Unreadable => Error::new(Code::InvalidPayload, format!("{name} is not text that can be read")),
     })
 }

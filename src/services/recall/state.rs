@@ -25,11 +25,14 @@ use crate::state::quota::{QuotaKind, Quotas};
 use acheron_base::{Clock, ConfinedDir, Error, Result, Room, blocking};
 use acheron_recall::message::Role;
 use acheron_recall::resolve::Access;
-use acheron_recall::turn::{Action, Limits, Outcome, Turn};
+use acheron_recall::block::{injected, is_new_index, new_index};
+use acheron_recall::turn::{Action, FoundPage, Limits, Looked, Outcome, Turn, Wanted};
 use acheron_recall::window::{answer, fitted};
 
 /// How much of the entry page is put into the prompt.
 const ROOT_BYTES: usize = 32 << 10;
+/// How many pages a search of a model shows.
+const SEARCHED: usize = 8;
 /// The window of a model of which nothing is known.
 const WINDOW: u32 = 32_768;
 
@@ -58,6 +61,8 @@ pub struct RecallParts {
     pub quotas: Arc<Quotas>,
     pub prompts: Arc<Library>,
     pub speak: Arc<dyn Speak>,
+    /// Of one turn.
+    pub limits: Limits,
     /// How many tokens the model takes, its answer among them: as it is now.
     pub window: ReadWindow,
 }
@@ -66,7 +71,6 @@ pub struct RecallState {
     pub parts: RecallParts,
     wiki: OnceLock<Arc<Wiki>>,
     talks: OnceLock<Arc<Talks>>,
-    limits: Limits,
     /// Conversations with a turn under way; the sender goes when the turn ends.
     running: DashMap<String, watch::Receiver<()>>,
     /// The turns that were begun by a conversation's `control/input`: those that have not ended, and the last one.
@@ -109,7 +113,6 @@ impl RecallState {
             parts,
             wiki: OnceLock::new(),
             talks: OnceLock::new(),
-            limits: Limits::default(),
             running: DashMap::new(),
             asked: DashMap::new(),
             orders: TalkOrders::default(),
@@ -175,14 +178,33 @@ impl RecallState {
     /// The runtime prompt, as a conversation that begins now gets it.
     pub fn prompt(&self) -> Result<String> {
         let wiki = self.wiki()?;
-        let mut root = wiki.root();
+        let root = self.root()?;
+        let include = wiki.index().has_memory();
+        self.parts.prompts.text("runtime", "default", &json!({ "include_recall": include, "memory_root": root }))
+    }
+
+    /// The entry page, as much of it as is shown.
+    fn root(&self) -> Result<String> {
+        let mut root = self.wiki()?.root();
         if root.len() > ROOT_BYTES {
             let end = (0..=ROOT_BYTES).rev().find(|at| root.is_char_boundary(*at)).unwrap_or(0);
             root.truncate(end);
             root.push_str("\n[the index goes on]");
         }
-        let include = wiki.index().has_memory();
-        self.parts.prompts.text("runtime", "default", &json!({ "include_recall": include, "memory_root": root }))
+        Ok(root)
+    }
+
+    /// Tells a conversation of an index that is not the one it was shown. One that began with words of its own was shown none.
+    fn refresh_index(&self, held: &LockedTalk) -> Result<()> {
+        let (root, prompt, said) = (self.root()?, self.prompt()?, held.talks.said(&held.id)?);
+        let first = prompt.lines().next().unwrap_or_default();
+        let begun = said.iter().find(|(role, text)| *role == Role::System && text.starts_with(first));
+        let last = said.iter().rfind(|(role, text)| *role == Role::User && injected(text) && is_new_index(text)).or(begun);
+        let fresh = new_index(&root);
+        match last {
+            Some((_, shown)) if !shown.ends_with(&root) && *shown != fresh => held.add(Role::User, &fresh).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a turn of a conversation is under way, and when it is over.
@@ -221,7 +243,8 @@ impl RecallState {
     /// Makes sure that a conversation begins with the prompt.
     pub fn prepare(&self, held: &LockedTalk) -> Result<()> {
         self.removed.forget(&held.id);
-        held.open_with(|| self.prompt())
+        held.open_with(|| self.prompt())?;
+        self.refresh_index(held)
     }
 
     /// One answer to a conversation as it stands.
@@ -252,7 +275,7 @@ impl RecallState {
         })
         .await?;
         let _running = RunningTalk::begin(self, &held.id);
-        let mut turn = Turn::new(self.limits, self.parts.clock.now_ms());
+        let mut turn = Turn::new(self.parts.limits, self.parts.clock.now_ms());
         let mut filename = String::new();
         loop {
             let left = Duration::from_millis(turn.left_ms(self.parts.clock.now_ms()));
@@ -263,7 +286,11 @@ impl RecallState {
             let (back, file, actions) = blocking(move || {
                 let file = held_too.add(Role::Assistant, &said)?;
                 let wiki = recall.wiki()?;
-                let actions = turn.step(&said, recall.parts.clock.now_ms(), &mut |name| wiki.look(name, Access::Nodes));
+                let mut look = |wanted: Wanted<'_>| match wanted {
+                    Wanted::Page(name) => wiki.look(name, Access::Nodes),
+                    Wanted::Search(query) => Looked::Found(found_pages(wiki, query)),
+                };
+                let actions = turn.step(&said, recall.parts.clock.now_ms(), &mut look);
                 for action in &actions {
                     if let Action::Add(text) = action {
                         held_too.add(Role::User, text)?;
@@ -284,6 +311,15 @@ impl RecallState {
             }
         }
     }
+}
+
+/// What a search shows to a model. A search that fails finds nothing, and the log has the cause.
+fn found_pages(wiki: &Wiki, query: &str) -> Vec<FoundPage> {
+    let hits = wiki.search(query, Access::Nodes, SEARCHED).unwrap_or_else(|error| {
+        tracing::warn!(%error, "a search of a turn failed");
+        Vec::new()
+    });
+    hits.into_iter().map(|hit| FoundPage { path: hit.path, title: hit.title, snippet: hit.snippet }).collect()
 }
 
 /// Shows a conversation as running until it is dropped.

@@ -15,7 +15,7 @@ use crate::services::prompts::Library;
 use acheron_base::{Clock, Code, ConfinedDir, Error, Result, Room};
 use acheron_recall::message::Role;
 use acheron_recall::resolve::{Access, Miss};
-use acheron_recall::turn::Looked;
+use acheron_recall::turn::{Limits, Looked};
 
 /// Says its lines, then the last one for ever; keeps what it was asked.
 struct Scripted {
@@ -67,6 +67,7 @@ impl Fixture {
             quotas: Arc::default(),
             prompts: Arc::new(Library::built_in()),
             speak: model.clone(),
+            limits: Limits::default(),
             window: Box::new(|| 32_768),
         }));
         Fixture { dir, recall, model }
@@ -156,6 +157,22 @@ async fn a_model_that_never_stops_is_stopped() {
 }
 
 #[tokio::test]
+async fn an_index_that_changed_is_shown_again_once() {
+    let fixture = Fixture::new(&["<search>dark water</search>", "so"], &PAGES);
+    let turned = fixture.turn(None, "go").await;
+    let said = |fixture: &Fixture| fixture.recall.talks().unwrap().said(&turned.conversation).unwrap();
+    assert!(said(&fixture)[3].1.starts_with("<memory search=\"dark water\">\n- [[River]] (semantic/River.md): Wide and dark."));
+    let before = said(&fixture).len();
+    fixture.recall.write_page("index.md", b"Now: [[River]] and [[Boat]]").unwrap();
+    fixture.turn(Some(&turned.conversation), "again").await;
+    let told = &said(&fixture)[before].1;
+    assert!(told.starts_with("<cathedral>\nThe index of your memory has changed.") && told.contains("[[Boat]]"), "{told}");
+    assert_eq!(said(&fixture).len(), before + 3);
+    fixture.turn(Some(&turned.conversation), "and again").await;
+    assert_eq!(said(&fixture).len(), before + 5, "it is not told again");
+}
+
+#[tokio::test]
 async fn what_changes_on_disk_is_what_is_recalled() {
     let fixture = Fixture::new(&["<recall>River</recall>", "so"], &PAGES);
     fixture.recall.wiki().unwrap();
@@ -180,6 +197,7 @@ fn nothing_outside_is_read() {
     let code = |name: &str| match fixture.look(name) {
         Looked::Page { path, .. } => path,
         Looked::Missed(miss) => miss.code().to_owned(),
+        Looked::Found(_) => "found".to_owned(),
     };
     for (name, wanted) in [
         ("../secret", "denied"), // 31

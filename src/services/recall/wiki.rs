@@ -5,6 +5,7 @@
 //! Everything is read and written beneath one open directory. Links are not pages, wherever they lead, and hidden names
 //! belong to other programs. Calls touch the disk; call from where blocking is allowed.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -131,13 +132,18 @@ impl Wiki {
         match self.text(&page.path) {
             Ok(text) => {
                 let whole = body(&text);
-                let part = heading.filter(|heading| section(whole, heading).is_some());
+                let (part, missing) = match heading {
+                    Some(heading) if section(whole, &heading).is_none() => (None, Some(heading)),
+                    heading => (heading, None),
+                };
+                let version = version(&text);
                 let text = part.as_deref().and_then(|part| section(whole, part)).unwrap_or(whole).to_owned();
-                Looked::Page { path: page.path.to_string(), title: page.title().to_owned(), part, text }
+                Looked::Page { path: page.path.to_string(), title: page.title().to_owned(), part, missing, text, version }
             }
             Err(error) => Looked::Missed(match error.code {
                 Code::NotFound => Miss::NotFound,
                 Code::Forbidden => Miss::Denied("it leads out of the wiki"),
+                Code::TooLarge => Miss::TooLong,
                 _ => Miss::Unreadable,
             }),
         }
@@ -214,12 +220,18 @@ impl Wiki {
         Ok(())
     }
 
-    fn no_link(&self, path: &str) -> Result<()> {
+    pub(super) fn no_link(&self, path: &str) -> Result<()> {
         match self.place.has_link(path) {
             true => Err(Error::forbidden(format!("{path} is a link, and links are not followed"))),
             false => Ok(()),
         }
     }
+}
+
+fn version(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Whether a page may have this path.

@@ -37,11 +37,11 @@ fn told(query: &str) -> String {
 #[test]
 fn every_point_is_accounted_for() {
     expect![[r#"
-        186 semantic/River.md [{"because":"text","word":"river","count":2,"points":40},{"because":"title","word":"river","points":112},{"because":"lead","word":"river","points":34}]
-        102 index.md [{"because":"text","word":"river","count":1,"points":50},{"because":"lead","word":"river","points":52}]
-        82 semantic/Obol.md [{"because":"text","word":"river","count":1,"points":37},{"because":"lead","word":"river","points":45}]
-        56 semantic/Coin.md [{"because":"text","word":"river","count":1,"points":30},{"because":"heading","word":"river","points":26}]
-        27 semantic/Boat.md [{"because":"linked","with":"semantic/River.md","points":27}]
+        219 semantic/River.md [{"because":"text","word":"river","count":2,"points":41},{"because":"title","word":"river","points":71},{"because":"lead","word":"river","points":107}]
+        195 index.md [{"because":"text","word":"river","count":1,"points":52},{"because":"lead","word":"river","points":143}]
+        167 semantic/Obol.md [{"because":"text","word":"river","count":1,"points":37},{"because":"lead","word":"river","points":130}]
+        40 semantic/Coin.md [{"because":"text","word":"river","count":1,"points":29},{"because":"heading","word":"river","points":11}]
+        32 semantic/Boat.md [{"because":"linked","with":"semantic/River.md","points":32}]
     "#]].assert_eq(&told("rivers"));
     for hit in found("the wide river") {
         assert_eq!(hit.score, hit.why.iter().map(Reason::points).sum::<u64>(), "{}", hit.path);

@@ -1,0 +1,103 @@
+//! Pages whose links are written anew, because the page that they lead to has another path.
+
+use crate::index::{Index, Page};
+use crate::links::{Link, LinkForm, links, written_path};
+use crate::page::{fold, title};
+use crate::resolve::Access;
+
+/// A page that takes another path.
+pub struct Renaming<'a> {
+    index: &'a Index,
+    page: &'a Page,
+    to: &'a str,
+    /// Whether no other page has the new title.
+    alone: bool,
+}
+
+impl<'a> Renaming<'a> {
+    pub fn new(index: &'a Index, page: &'a Page, to: &'a str) -> Renaming<'a> {
+        let alone = index.titled_folded(title(to)).all(|path| *path == page.path);
+        Renaming { index, page, to, alone }
+    }
+
+    /// The text of a page at `path` with links that lead to the new path; nothing if they all do as they are. The page itself
+    /// is given at its old path: links that begin where it is begin elsewhere now.
+    pub fn text(&self, path: &str, text: &str) -> Option<String> {
+        let (mut out, mut end, now) = (String::new(), 0, if path == &*self.page.path { self.to } else { path });
+        for link in links(path, text) {
+            let Some(written) = self.written(now, &text[link.at.clone()], &link) else { continue };
+            if written != text[link.at.clone()] {
+                out.push_str(&text[end..link.at.start]);
+                out.push_str(&written);
+                end = link.at.end;
+            }
+        }
+        out.push_str(&text[end..]);
+        (end > 0).then_some(out)
+    }
+
+    fn written(&self, now: &str, before: &str, link: &Link) -> Option<String> {
+        let leads = self.index.resolve(&link.target, Access::Nodes).ok().map(|found| found.page);
+        let mine = leads.as_ref().is_some_and(|page| page.path == self.page.path);
+        match link.form {
+            LinkForm::Wiki if mine => self.name(before),
+            LinkForm::Wiki => None,
+            form if mine => Some(written_path(now, self.to, before, form)),
+            // The page itself has moved, and its links with it.
+            form if now == self.to && !before.starts_with('/') => {
+                let path = link.target.strip_prefix("./")?.split('#').next()?;
+                (!path.starts_with("..")).then(|| written_path(now, path, before, form))
+            }
+            _ => None,
+        }
+    }
+
+    /// `[[Name#heading|alias]]` with the new name; nothing if it is a heading or an alias, which the page keeps.
+    fn name(&self, before: &str) -> Option<String> {
+        let whole = self.index.titled_folded(before).any(|path| *path == self.page.path);
+        let end = if whole { before.len() } else { before.find(['#', '|']).unwrap_or(before.len()) };
+        let (name, rest) = before.split_at(end);
+        let bare = name.trim();
+        let is_title = fold(title(bare)) == fold(self.page.title());
+        if !is_title && self.page.names.iter().any(|other| fold(other) == fold(bare)) {
+            return None;
+        }
+        let ending = if bare.ends_with(".md") { ".md" } else { "" };
+        let path = self.to.strip_suffix(".md").unwrap_or(self.to);
+        let new = if bare.contains('/') || !self.alone { path } else { title(self.to) };
+        Some(format!("{new}{ending}{rest}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::index::tests::of;
+
+    #[test]
+    fn links_to_a_renamed_page_are_written_anew_in_their_own_form() {
+        let pages = [
+            ("semantic/River.md", "---\naliases: [Water]\n---\n# The river\n\n[o](Obol.md) [[River]] [r](/index.md)"),
+            ("semantic/Obol.md", ""),
+            ("episodic/Twin.md", ""),
+            (
+                "index.md",
+                "[[River]] [[ river#Banks|the water ]] [[semantic/River]] [[River.md]] [[Water]] [[The river]]\n\
+                          [a](semantic/River.md#Banks) [b](</semantic/River.md>) `[[River]]` [[Obol]]\n\n[c]: ./semantic/River.md",
+            ),
+        ];
+        let index = of(&pages);
+        let page = index.page("semantic/River.md").unwrap();
+        let renamed = |to: &str, number: usize| Renaming::new(&index, page, to).text(pages[number].0, pages[number].1);
+        assert_eq!(
+            renamed("episodic/Lake (old).md", 3).unwrap(),
+            "[[Lake (old)]] [[ Lake (old)#Banks|the water ]] [[episodic/Lake (old)]] [[Lake (old).md]] [[Water]] [[The river]]\n\
+             [a](episodic/Lake%20%28old%29.md#Banks) [b](</episodic/Lake (old).md>) `[[River]]` [[Obol]]\n\n\
+             [c]: episodic/Lake%20%28old%29.md"
+        );
+        let own = renamed("Lake.md", 0).unwrap();
+        assert!(own.ends_with("[o](semantic/Obol.md) [[Lake]] [r](/index.md)"), "{own}");
+        assert!(renamed("semantic/Twin.md", 3).unwrap().starts_with("[[semantic/Twin]] "), "a title that is not alone");
+        assert_eq!(renamed("semantic/Lake.md", 1), None);
+    }
+}
