@@ -169,7 +169,9 @@ fn the_limits_of_a_turn_are_keys_of_the_mountspec() {
         echo '{"message":"go"}' > control/turn.json
         jq -c '.result | [.end, .reads, .searches, .generations, (.recalls | map([.name, .code]))]' result.json
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            ["limit",1,0,2,[["River","served"],["Obol","limit"]]]
+        "#]],
     );
     let refused = TestHost::of(r#"{"agents":{"charon":{}}}"#);
     refused.edit(r#"{"agents":{"charon":{}},"recall":{"limits":{"seconds":0}}}"#);
@@ -321,10 +323,54 @@ fn a_page_that_is_renamed_keeps_its_links() {
             echo "{\"name\":\"$name\"}" > control/read.json; jq -c '.result | [.path, .missing_heading]' result.json
         done
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            nodes/episodic:
+            Drachma.md
+
+            nodes/semantic:
+            Fare.md
+            River.md
+            See [[Drachma|a coin]], [[Charon fee]], [o](../episodic/Drachma.md#x) and [[episodic/Drachma]].
+            ---
+            aliases: [Charon fee]
+            ---
+            # The coin
+
+            [r](../semantic/River.md)
+            # River
+
+            Wide and dark. The fare is an [[Drachma]].
+            semantic/Fare.md
+            semantic/River.md
+            {"from":"episodic/Drachma.md","to":"semantic/Coin.md","relinked":["semantic/Fare.md","semantic/River.md"]}
+            See [[Coin|a coin]], [[Charon fee]], [o](Coin.md#x) and [[semantic/Coin]].
+            ["semantic/Coin.md",null]
+            ["semantic/Coin.md","Nowhere"]
+            ! mv: cannot move 'nodes/semantic/Fare.md' to 'nodes/semantic/River.md': File exists
+            ! mv: cannot move 'nodes/semantic/Fare.md' to a subdirectory of itself, 'nodes/semantic/Fare.txt'
+            ! mv: cannot move 'nodes/index.md' to a subdirectory of itself, 'nodes/start.md'
+        "#]],
     );
     house.restart();
-    house.check("cat agents/self/recall/by/backlinks/semantic/Coin.md", expect![[r#""#]]);
+    house.check("cat agents/self/recall/by/backlinks/semantic/Coin.md", expect![[r#"
+        ["semantic/Obol.md",950,"A small coin.",["text","lead","text","lead"]]
+        ["semantic/River.md",142,"Wide and dark. The fare is an [[Obol]].",["linked"]]
+        ["semantic/River.md","River"]
+        "forbidden"
+        [{"link":"Obol","line":3,"to":"semantic/Obol.md"}]
+        ["semantic/River.md"]
+        []
+        []
+        [true,2]
+        ["semantic/River.md","index.md","semantic/Obol.md"]
+        true
+        [["broken_link","semantic/River.md"],["orphan","semantic/Obol.md"]]
+        {"conversation":"a"}
+        "hi"
+        "so"
+        "there is no conversation b"
+        3
+    "#]]);
 }
 
 #[test]
