@@ -156,7 +156,8 @@ fn a_turn_is_an_operation_too_and_never_goes_on_for_ever() {
 
 #[test]
 fn the_limits_of_a_turn_are_keys_of_the_mountspec() {
-    let lines = ["<recall>River</recall><recall>Obol</recall>", "<search>coin</search><search>river</search>", "on", "on"];
+    let lines =
+        ["<recall>River</recall><recall>Obol</recall>", "<search>coin</search><search>river</search>", "on", "on"];
     let script: String = lines.iter().map(|line| format!("{}\n", serde_json::json!(line))).collect();
     let spec = r#"{"agents":{"charon":{}},"model":{"kind":"script","name":"script.ndjson"},
         "recall":{"limits":{"recalls":1,"searches":1,"generations":2}}}"#;
@@ -175,7 +176,9 @@ fn the_limits_of_a_turn_are_keys_of_the_mountspec() {
     );
     let refused = TestHost::of(r#"{"agents":{"charon":{}}}"#);
     refused.edit(r#"{"agents":{"charon":{}},"recall":{"limits":{"seconds":0}}}"#);
-    crate::common::until("the fault is told", || refused.says("cat meta/health.json").contains("recall.limits.seconds"));
+    crate::common::until("the fault is told", || {
+        refused.says("cat meta/health.json").contains("recall.limits.seconds")
+    });
 }
 
 #[test]
@@ -281,7 +284,9 @@ fn a_large_wiki_shows_how_far_it_is_read_and_is_read_once() {
         ls by/broken/semantic by/backlinks/semantic | wc -l
         grep -c '"indexed":2001' ../events/log.ndjson
         "#;
-    house.check(script, expect![[r#"
+    house.check(
+        script,
+        expect![[r#"
         null
         2000
         [2001,2001]
@@ -289,9 +294,12 @@ fn a_large_wiki_shows_how_far_it_is_read_and_is_read_once() {
         {"index":"ready","pages":2001,"to_read":2001,"read":2001}
         2004
         1
-    "#]]);
+    "#]],
+    );
     house.restart();
-    house.check(script, expect![[r#"
+    house.check(
+        script,
+        expect![[r#"
         null
         2000
         [2001,0]
@@ -299,7 +307,8 @@ fn a_large_wiki_shows_how_far_it_is_read_and_is_read_once() {
         {"index":"ready","pages":2001,"to_read":0,"read":0}
         2004
         1
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -347,30 +356,18 @@ fn a_page_that_is_renamed_keeps_its_links() {
             ["semantic/Coin.md",null]
             ["semantic/Coin.md","Nowhere"]
             ! mv: cannot move 'nodes/semantic/Fare.md' to 'nodes/semantic/River.md': File exists
-            ! mv: cannot move 'nodes/semantic/Fare.md' to a subdirectory of itself, 'nodes/semantic/Fare.txt'
-            ! mv: cannot move 'nodes/index.md' to a subdirectory of itself, 'nodes/start.md'
+            ! mv: cannot move 'nodes/semantic/Fare.md' to 'nodes/semantic/Fare.txt': Operation not permitted
+            ! mv: cannot move 'nodes/index.md' to 'nodes/start.md': Operation not permitted
         "#]],
     );
     house.restart();
-    house.check("cat agents/self/recall/by/backlinks/semantic/Coin.md", expect![[r#"
-        ["semantic/Obol.md",950,"A small coin.",["text","lead","text","lead"]]
-        ["semantic/River.md",142,"Wide and dark. The fare is an [[Obol]].",["linked"]]
-        ["semantic/River.md","River"]
-        "forbidden"
-        [{"link":"Obol","line":3,"to":"semantic/Obol.md"}]
-        ["semantic/River.md"]
-        []
-        []
-        [true,2]
-        ["semantic/River.md","index.md","semantic/Obol.md"]
-        true
-        [["broken_link","semantic/River.md"],["orphan","semantic/Obol.md"]]
-        {"conversation":"a"}
-        "hi"
-        "so"
-        "there is no conversation b"
-        3
-    "#]]);
+    house.check(
+        "cat agents/self/recall/by/backlinks/semantic/Coin.md",
+        expect![[r#"
+            semantic/Fare.md
+            semantic/River.md
+        "#]],
+    );
 }
 
 #[test]
@@ -397,7 +394,8 @@ fn questions_about_the_wiki_are_answered() {
         ls conversations/a/messages | wc -l
         "#,
         expect![[r#"
-            ["semantic/Obol.md",4,"A small coin.",["text","text"]]
+            ["semantic/Obol.md",950,"A small coin.",["text","lead","text","lead"]]
+            ["semantic/River.md",142,"Wide and dark. The fare is an [[Obol]].",["linked"]]
             ["semantic/River.md","River"]
             "forbidden"
             [{"link":"Obol","line":3,"to":"semantic/Obol.md"}]

@@ -77,13 +77,15 @@ fn telling(question: &str) -> Vec<String> {
 }
 
 fn files(root: &Path) -> Vec<PathBuf> {
-    let dirs = std::fs::read_dir(root).expect("a folder").flatten().map(|entry| entry.path()).filter(|dir| dir.is_dir());
+    let dirs =
+        std::fs::read_dir(root).expect("a folder").flatten().map(|entry| entry.path()).filter(|dir| dir.is_dir());
     dirs.flat_map(|dir| std::fs::read_dir(dir).expect("a folder").flatten().map(|entry| entry.path())).collect()
 }
 
 /// Pages by the number of lines that have a word of the question, with the library of ripgrep.
 fn by_count(root: &Path, files: &[PathBuf], asked: &[String]) -> Vec<String> {
-    let matcher = RegexMatcherBuilder::new().case_insensitive(true).word(true).build(&asked.join("|")).expect("a pattern");
+    let matcher =
+        RegexMatcherBuilder::new().case_insensitive(true).word(true).build(&asked.join("|")).expect("a pattern");
     let mut counts: Vec<(u64, String)> = Vec::new();
     for file in files {
         let mut count = 0;

@@ -33,7 +33,7 @@ const EMPTY: [&str; 66] = [
 
 /// Calls `each` with every word in order: folded, not stemmed. An identifier of several parts is given whole, then by parts.
 pub fn each_word(text: &str, mut each: impl FnMut(&str)) {
-    let mut run = Run::default();
+    let mut run = LetterRun::default();
     let mut last_ideograph: Option<char> = None;
     for c in text.nfkc() {
         if ideograph(c) {
@@ -62,14 +62,14 @@ pub fn each_word(text: &str, mut each: impl FnMut(&str)) {
 
 /// Letters and digits in a row.
 #[derive(Default)]
-struct Run {
+struct LetterRun {
     word: String,
     /// Where parts begin, but for the first.
     parts: Vec<usize>,
     lower_before: bool,
 }
 
-impl Run {
+impl LetterRun {
     fn push(&mut self, c: char) {
         if c.is_ascii() {
             self.part(c);

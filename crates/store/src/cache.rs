@@ -107,7 +107,8 @@ mod tests {
         assert_eq!(count(&CacheDb::open(&path, schema, 1).unwrap()), 1);
         assert_eq!(count(&CacheDb::open(&path, schema, 2).unwrap()), 0);
         add(&CacheDb::open(&path, schema, 2).unwrap());
-        std::fs::write(&path, "no database at all, and long enough to be looked at by its first page".repeat(100)).unwrap();
+        std::fs::write(&path, "no database at all, and long enough to be looked at by its first page".repeat(100))
+            .unwrap();
         assert_eq!(count(&CacheDb::open(&path, schema, 2).unwrap()), 0);
     }
 }

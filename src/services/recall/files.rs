@@ -205,6 +205,10 @@ impl Dir for WikiDir {
             let arguments = json!({"name": name, "to": target});
             let job = context.call(&caller, &agent, "recall", "rename", arguments).await?;
             match job.end().await.outcome.as_deref() {
+                // `mv` takes EINVAL for a directory that is moved into itself.
+                Some(Err(error)) if error.code == Code::InvalidPayload => {
+                    Err(acheron_vfs::not_permitted(error.message.clone()))
+                }
                 Some(Err(error)) => Err(error.clone()),
                 _ => Ok(()),
             }

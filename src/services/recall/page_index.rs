@@ -131,8 +131,8 @@ fn put(conn: &Connection, page: &Page, text: &str, read_ms: u64) -> Result<()> {
     let id = conn.last_insert_rowid();
     let inner = body(text);
     let headings: Vec<&str> = headings(inner).into_iter().map(|heading| heading.text).collect();
-    let mut insert =
-        conn.prepare_cached("INSERT INTO page_words (rowid, title, names, headings, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let mut insert = conn
+        .prepare_cached("INSERT INTO page_words (rowid, title, names, headings, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
     let [title, names, headings, inner] = [page.title(), &names, &headings.join("\n"), inner].map(words::indexed);
     insert.execute(params![id, title, names, headings, inner])?;
     Ok(())

@@ -32,7 +32,9 @@ impl Wiki {
         self.progress.wait();
         self.no_link(from)?;
         if self.place.exists(to)? {
-            return Err(Error::already_exists(format!("there is a page {to} already: remove it, or take another name")));
+            return Err(Error::already_exists(format!(
+                "there is a page {to} already: remove it, or take another name"
+            )));
         }
         let (changes, renamed) = self.planned(from, to)?;
         by.change_files(&self.place, changes, json!(renamed))?;
@@ -56,7 +58,9 @@ impl Wiki {
             }
             if let Some(text) = renaming.text(&path, &self.text(&path)?) {
                 if text.len() as u64 > PAGE {
-                    return Err(Error::too_large(format!("{path} would be longer than a page may be: shorten it first")));
+                    return Err(Error::too_large(format!(
+                        "{path} would be longer than a page may be: shorten it first"
+                    )));
                 }
                 changes.push(FileChange::write(path.clone(), text));
                 relinked.push(path);

@@ -23,9 +23,9 @@ use crate::service::ServiceContext;
 use crate::services::prompts::Library;
 use crate::state::quota::{QuotaKind, Quotas};
 use acheron_base::{Clock, ConfinedDir, Error, Result, Room, blocking};
+use acheron_recall::block::{injected, is_new_index, new_index};
 use acheron_recall::message::Role;
 use acheron_recall::resolve::Access;
-use acheron_recall::block::{injected, is_new_index, new_index};
 use acheron_recall::turn::{Action, FoundPage, Limits, Looked, Outcome, Turn, Wanted};
 use acheron_recall::window::{answer, fitted};
 
@@ -199,7 +199,8 @@ impl RecallState {
         let (root, prompt, said) = (self.root()?, self.prompt()?, held.talks.said(&held.id)?);
         let first = prompt.lines().next().unwrap_or_default();
         let begun = said.iter().find(|(role, text)| *role == Role::System && text.starts_with(first));
-        let last = said.iter().rfind(|(role, text)| *role == Role::User && injected(text) && is_new_index(text)).or(begun);
+        let last =
+            said.iter().rfind(|(role, text)| *role == Role::User && injected(text) && is_new_index(text)).or(begun);
         let fresh = new_index(&root);
         match last {
             Some((_, shown)) if !shown.ends_with(&root) && *shown != fresh => held.add(Role::User, &fresh).map(drop),

@@ -161,12 +161,19 @@ async fn an_index_that_changed_is_shown_again_once() {
     let fixture = Fixture::new(&["<search>dark water</search>", "so"], &PAGES);
     let turned = fixture.turn(None, "go").await;
     let said = |fixture: &Fixture| fixture.recall.talks().unwrap().said(&turned.conversation).unwrap();
-    assert!(said(&fixture)[3].1.starts_with("<memory search=\"dark water\">\n- [[River]] (semantic/River.md): Wide and dark."));
+    assert!(
+        said(&fixture)[3]
+            .1
+            .starts_with("<memory search=\"dark water\">\n- [[River]] (semantic/River.md): Wide and dark.")
+    );
     let before = said(&fixture).len();
     fixture.recall.write_page("index.md", b"Now: [[River]] and [[Boat]]").unwrap();
     fixture.turn(Some(&turned.conversation), "again").await;
     let told = &said(&fixture)[before].1;
-    assert!(told.starts_with("<cathedral>\nThe index of your memory has changed.") && told.contains("[[Boat]]"), "{told}");
+    assert!(
+        told.starts_with("<cathedral>\nThe index of your memory has changed.") && told.contains("[[Boat]]"),
+        "{told}"
+    );
     assert_eq!(said(&fixture).len(), before + 3);
     fixture.turn(Some(&turned.conversation), "and again").await;
     assert_eq!(said(&fixture).len(), before + 5, "it is not told again");

@@ -138,7 +138,14 @@ impl Wiki {
                 };
                 let version = version(&text);
                 let text = part.as_deref().and_then(|part| section(whole, part)).unwrap_or(whole).to_owned();
-                Looked::Page { path: page.path.to_string(), title: page.title().to_owned(), part, missing, text, version }
+                Looked::Page {
+                    path: page.path.to_string(),
+                    title: page.title().to_owned(),
+                    part,
+                    missing,
+                    text,
+                    version,
+                }
             }
             Err(error) => Looked::Missed(match error.code {
                 Code::NotFound => Miss::NotFound,
