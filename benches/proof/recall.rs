@@ -17,7 +17,7 @@ use super::house::{Scratch, status};
 use super::method::{Pace, compare};
 use super::table::{Aim, Figure};
 use acheron::services::recall::Wiki;
-use acheron_base::ConfinedDir;
+use acheron_base::{Clock, ConfinedDir};
 use acheron_recall::Access;
 
 pub fn rows(run: &Run) -> Vec<Figure> {
@@ -29,7 +29,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
 
 /// Opens a wiki and waits until all of it has been read.
 fn opened(dir: &Path, index: &Path) -> Arc<Wiki> {
-    let wiki = Wiki::open(ConfinedDir::open(dir).expect("a directory"), index).expect("a wiki");
+    let wiki = Wiki::open(ConfinedDir::open(dir).expect("a directory"), index, &Clock::real()).expect("a wiki");
     wiki.progress.wait();
     wiki
 }

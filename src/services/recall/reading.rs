@@ -1,7 +1,6 @@
 //! Reads the pages of a wiki into its index: those that changed, a few at a time. `wiki` begins it, `watch` tells of changes.
 
 use std::sync::{Arc, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::wiki::{PAGE, Wiki};
 use acheron_base::confined_dir::{Entry, Kind};
@@ -18,7 +17,7 @@ const UNSURE_MS: u64 = 2000;
 
 /// The pages and directories of a folder.
 #[derive(Default)]
-struct Walked {
+struct WalkedPages {
     pages: Vec<(String, u64, u64)>,
     dirs: Vec<String>,
     /// Directories that could not be listed: what is known of them is kept.
@@ -116,8 +115,8 @@ impl Wiki {
     }
 
     /// Nothing if the directory itself cannot be listed: it may be out of reach for a while.
-    fn walk(&self, dir: &str) -> Option<Walked> {
-        let mut walked = Walked::default();
+    fn walk(&self, dir: &str) -> Option<WalkedPages> {
+        let mut walked = WalkedPages::default();
         let mut open = vec![(dir.to_owned(), 0)];
         while let Some((dir, depth)) = open.pop() {
             let entries = match self.place.list(&dir) {
@@ -176,8 +175,7 @@ impl Wiki {
     }
 
     fn put(&self, batch: Vec<(Page, String)>) {
-        let read_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_millis() as u64);
-        self.told(self.disk.put(&batch, read_ms));
+        self.told(self.disk.put(&batch, self.clock.now_ms()));
         self.change(|index| batch.into_iter().for_each(|(page, _)| index.put(page)));
     }
 

@@ -125,7 +125,8 @@ impl RecallState {
         match self.wiki.get() {
             Some(wiki) => Ok(wiki),
             None => {
-                let opened = self.parts.wikis.open((self.parts.open)(&self.parts.folder)?, &self.parts.index)?;
+                let folder = (self.parts.open)(&self.parts.folder)?;
+                let opened = self.parts.wikis.open(folder, &self.parts.index, &self.parts.clock)?;
                 Ok(self.wiki.get_or_init(|| {
                     self.tell_when_indexed(&opened);
                     opened

@@ -323,7 +323,7 @@ fn the_index_is_kept_between_starts_and_only_what_changed_is_read() {
     age(&store.join("index.md"));
     let index = dir.path().join("index.db");
     let open = || {
-        let wiki = Wiki::open(ConfinedDir::open(&store).unwrap(), &index).unwrap();
+        let wiki = Wiki::open(ConfinedDir::open(&store).unwrap(), &index, &Clock::real()).unwrap();
         assert_eq!(wiki.index().len(), 201, "names are known at once");
         wiki.progress.wait();
         wiki
@@ -356,10 +356,13 @@ fn edits_by_others_are_seen_and_a_folder_is_opened_once() {
     let dir = tempfile::tempdir().unwrap();
     let (wikis, store) = (Wikis::default(), dir.path().join("store"));
     let index = |name: &str| dir.path().join(format!("{name}.db"));
-    let wiki = wikis.open(ConfinedDir::create(&store).unwrap(), &index("store")).unwrap();
-    let again = wikis.open(ConfinedDir::create(dir.path().join("store/../store")).unwrap(), &index("store")).unwrap();
+    let wiki = wikis.open(ConfinedDir::create(&store).unwrap(), &index("store"), &Clock::real()).unwrap();
+    let again = wikis
+        .open(ConfinedDir::create(dir.path().join("store/../store")).unwrap(), &index("store"), &Clock::real())
+        .unwrap();
     assert!(Arc::ptr_eq(&wiki, &again));
-    let other = wikis.open(ConfinedDir::create(dir.path().join("other")).unwrap(), &index("other")).unwrap();
+    let other =
+        wikis.open(ConfinedDir::create(dir.path().join("other")).unwrap(), &index("other"), &Clock::real()).unwrap();
     put(&store, "semantic/deep/er/New.md", "[[index]]");
     until("a new page", &wiki, |wiki| wiki.index().resolve("New", Access::Nodes).is_ok());
     std::fs::rename(store.join("semantic/deep"), store.join("semantic/moved")).unwrap();

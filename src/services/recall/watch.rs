@@ -12,7 +12,7 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use parking_lot::Mutex;
 
 use super::wiki::Wiki;
-use acheron_base::{ConfinedDir, Result};
+use acheron_base::{Clock, ConfinedDir, Result};
 
 /// A folder that is new is looked at once more after this long: something may have come into it before it was watched.
 const SETTLING: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ struct OpenWikis {
 
 impl Wikis {
     /// The wiki in a folder, whose index is in a file.
-    pub fn open(&self, place: ConfinedDir, index: &Path) -> Result<Arc<Wiki>> {
+    pub fn open(&self, place: ConfinedDir, index: &Path, clock: &Clock) -> Result<Arc<Wiki>> {
         // For knowing it again and for hearing of changes; what is read is read by what was opened.
         let folder = place.path().canonicalize()?;
         let slot = self.slot(&folder);
@@ -39,7 +39,7 @@ impl Wikis {
         if let Some(wiki) = held.upgrade() {
             return Ok(wiki);
         }
-        let wiki = Wiki::open(place, index)?;
+        let wiki = Wiki::open(place, index, clock)?;
         *held = Arc::downgrade(&wiki);
         Ok(wiki)
     }

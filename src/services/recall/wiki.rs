@@ -14,7 +14,7 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use super::page_index::PageIndex;
 use super::progress::Progress;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
-use acheron_base::{Code, Error, Result, if_exists, quoted};
+use acheron_base::{Clock, Code, Error, Result, if_exists, quoted};
 use acheron_recall::graph::Broken;
 use acheron_recall::index::Index;
 use acheron_recall::page::{Class, FOLDERS, ROOT, body, section};
@@ -29,6 +29,7 @@ pub struct Wiki {
     pub(super) place: ConfinedDir,
     pub(super) index: RwLock<Index>,
     pub(super) disk: PageIndex,
+    pub(super) clock: Clock,
     /// Held while a page is read and what was read is put into the index: the last one to read is the last one to put.
     pub(super) changing: Mutex<()>,
     pub progress: Progress,
@@ -44,11 +45,12 @@ pub struct LinkReport {
 
 impl Wiki {
     /// Opens a folder, whose index is in the file `index`. An empty one gets an entry page and the usual folders.
-    pub fn open(folder: ConfinedDir, index: &Path) -> Result<Arc<Wiki>> {
+    pub fn open(folder: ConfinedDir, index: &Path, clock: &Clock) -> Result<Arc<Wiki>> {
         let wiki = Arc::new(Wiki {
             place: folder.without_links(),
             index: RwLock::default(),
             disk: PageIndex::open(index)?,
+            clock: clock.clone(),
             changing: Mutex::default(),
             progress: Progress::default(),
             report: Mutex::default(),
