@@ -25,5 +25,5 @@ pub mod thoughts;
 pub mod tools;
 pub mod transcript;
 mod turn;
-mod turn_order;
+pub mod turn_order;
 pub mod wake;

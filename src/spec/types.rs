@@ -406,6 +406,24 @@ pub enum SymbolsBackend {
 pub struct RecallSpec {
     /// A directory of Markdown; by default below the state directory.
     pub store: Option<String>,
+    pub limits: RecallLimits,
+}
+
+/// The limits of one turn of a conversation of recall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecallLimits {
+    /// The pages that the model may read, missing ones included.
+    #[schemars(range(min = 0, max = 100))]
+    pub recalls: u32,
+    /// The searches that it may make.
+    #[schemars(range(min = 0, max = 100))]
+    pub searches: u32,
+    /// The answers that it may give until it must be done.
+    #[schemars(range(min = 1, max = 200))]
+    pub generations: u32,
+    #[schemars(range(min = 1, max = 3600))]
+    pub seconds: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -495,6 +513,12 @@ impl Default for ModelSpec {
         let (api, context_tokens) = (ModelApi::default(), 32_768);
         let (name, base_url, first_byte_seconds, idle_seconds) = (None, None, None, None);
         ModelSpec { kind, name, base_url, api, context_tokens, prices, first_byte_seconds, idle_seconds, strict: false }
+    }
+}
+
+impl Default for RecallLimits {
+    fn default() -> Self {
+        RecallLimits { recalls: 3, searches: 3, generations: 8, seconds: 600 }
     }
 }
 

@@ -37,6 +37,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/5-turns.sql"),
     include_str!("steps/6-events-in-order.sql"),
     include_str!("steps/7-spending.sql"),
+    include_str!("steps/8-memory-words.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.

@@ -1,5 +1,5 @@
 //! The foundation of every layer: one error type, a clock, ids, randomness, blocking work, directories that no path
-//! escapes, texts between delimiters, JSON in a model's reply, watching a file, the mount table, the count of tokens, the nearest known name, the primitives that a model can replace. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
+//! escapes, texts between delimiters, JSON in a model's reply, watching a file, the mount table, the count of tokens, the words of a text, the nearest known name, the primitives that a model can replace. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +21,7 @@ mod sqlite;
 pub mod sync;
 pub mod tokens;
 pub mod watch;
+pub mod words;
 
 pub use blocking::blocking;
 pub use clock::Clock;

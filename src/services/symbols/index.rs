@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::symbol::Symbol;
 use super::vector::{Vector, likeness, vector};
-use super::words::{stem, words};
+use acheron_base::words::telling;
 
 /// How much a word counts by where it stands.
 const NAME: u32 = 3;
@@ -87,8 +87,8 @@ impl Index {
             (&symbol.id, TEXT),
         ];
         for (text, weight) in fields {
-            for word in words(text) {
-                let term = self.term(stem(&word));
+            for word in telling(text) {
+                let term = self.term(&word);
                 *weights.entry(term).or_default() += weight;
             }
         }
@@ -177,7 +177,7 @@ impl Index {
 
     /// BM25 (k1 = 1.2, b = 0.75) of every symbol that shares a word with the query.
     fn strengths(&self, query: &str) -> HashMap<u32, f32> {
-        let mut asked: Vec<u32> = words(query).iter().filter_map(|word| self.terms.get(stem(word)).copied()).collect();
+        let mut asked: Vec<u32> = telling(query).iter().filter_map(|word| self.terms.get(word).copied()).collect();
         asked.sort_unstable();
         asked.dedup();
         let count = self.len() as f32;
