@@ -62,7 +62,7 @@ fn a_run_has_the_window_of_the_model_that_the_agent_has_now() {
         cd agents/self/phases
         run
         before=$(cat runs/*/context.md | wc -c); [ $before -gt 5000 ] && echo "more than 5000 bytes"
-        echo '{"agent_id":"charon","model":{"context_tokens":1024}}' > ../agents/control/update.json; jq .ok ../agents/result.json
+        echo '{"agent_id":"charon","model":{"context_tokens":1200}}' > ../agents/control/update.json; jq .ok ../agents/result.json
         run; [ $(cat runs/*/context.md | wc -c) -lt $((before + 5000)) ] && echo "fewer than 5000 bytes"
         echo '{"agent_id":"charon","model":{},"limits":{"tokens":10}}' > ../agents/control/update.json; jq .ok ../agents/result.json
         run

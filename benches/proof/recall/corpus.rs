@@ -123,7 +123,7 @@ fn plain(line: &str) -> String {
 /// The questions: the pages that answer, and the question.
 pub fn questions() -> Vec<(Vec<String>, &'static str)> {
     let lines = include_str!("questions.tsv").lines().filter(|line| !line.starts_with('#'));
-    let read = |line: &'static str| line.split_once('\t').map(|(pages, asked)| (pages, asked));
+    let read = |line: &'static str| line.split_once('\t');
     let named = |pages: &str| pages.split('|').map(|page| format!("{page}.md")).collect();
     lines.filter_map(read).map(|(pages, asked)| (named(pages), asked)).collect()
 }

@@ -52,7 +52,12 @@ pub fn shown(text: &str) -> String {
     for _ in 0..PASSES {
         let found = tags(&text);
         if found.is_empty() {
-            return tidy(&text);
+            // What was code by its indentation may be none once blank space is gone.
+            let shown = tidy(&text);
+            if tags(&shown).is_empty() {
+                return shown;
+            }
+            break;
         }
         let (mut kept, mut at) = (String::with_capacity(text.len()), 0);
         for tag in found {

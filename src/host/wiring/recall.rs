@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::AgentEnv;
+use super::env::CACHE;
 use crate::host::upgrade;
 use crate::services::recall::{RecallParts, by_model};
 use acheron_base::ConfinedDir;
@@ -23,7 +24,7 @@ pub fn parts(env: &AgentEnv) -> RecallParts {
         clock: host.context.clock.clone(),
         wikis: host.shared.wikis.clone(),
         folder: home.join("store"),
-        index: home.join("index.db"),
+        index: env.home.join(CACHE).join("recall.db"),
         open: Box::new({
             let room = room.clone();
             move |folder| Ok(ConfinedDir::create(folder)?.with_room(room.clone()))

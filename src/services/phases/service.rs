@@ -69,7 +69,7 @@ pub enum Command {
     RotateKey {},
     /// Shows all records of a session, opened.
     ExportSession { session_id: String },
-    /// Cuts a damaged session off at its first damage. The file as it was is kept, under `damaged/` of the histories.
+    /// Cuts a damaged session off at its first damage. The file as it was is kept beside the histories.
     RepairSession { session_id: String },
     /// Forgets a session and all that was said in it.
     ClearSession { session_id: String },

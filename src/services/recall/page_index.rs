@@ -89,8 +89,7 @@ impl PageIndex {
         self.0.change(|conn| paths.into_iter().try_for_each(|path| remove(conn, path)))
     }
 
-    /// In how many pages each stem stands, and the paths of the pages that may answer, the likeliest first.
-    pub fn candidates(&self, stems: Vec<String>, all: bool, pages: u64) -> Result<(Vec<(String, u64)>, Vec<String>)> {
+    pub fn candidates(&self, stems: Vec<String>, all: bool, pages: u64) -> Result<Candidates> {
         self.0.look(|conn| {
             let counted = stems.into_iter().map(|stem| count(conn, &stem).map(|count| (stem, count)));
             let counts: Vec<(String, u64)> = counted.collect::<Result<_>>()?;
@@ -104,9 +103,17 @@ impl PageIndex {
                 best(conn, &choosing.join(" OR "), all, CANDIDATES, &mut found)?;
                 best(conn, &format!("{{title names}} : ({})", every.join(" OR ")), all, TITLED, &mut found)?;
             }
-            Ok((counts, found))
+            Ok(Candidates { counts, paths: found })
         })
     }
+}
+
+/// What the index knows about a question.
+pub struct Candidates {
+    /// In how many pages each stem stands.
+    pub counts: Vec<(String, u64)>,
+    /// The pages that may answer, the likeliest first.
+    pub paths: Vec<String>,
 }
 
 fn put(conn: &Connection, page: &Page, text: &str, read_ms: u64) -> Result<()> {

@@ -1,5 +1,6 @@
 //! Searching a wiki: its index on the disk chooses candidates, their texts are ranked. `service` and the turns use it.
 
+use super::page_index::Candidates;
 use super::wiki::Wiki;
 use acheron_base::Result;
 use acheron_recall::index::Page;
@@ -19,7 +20,7 @@ impl Wiki {
             let index = self.index();
             (index.len() as u64, index.words())
         };
-        let (counts, paths) = self.disk.candidates(Question::asked(query), all, pages)?;
+        let Candidates { counts, paths } = self.disk.candidates(Question::asked(query), all, pages)?;
         let question = Question::new(counts, pages, words);
         let mut hits = Vec::new();
         for path in paths {

@@ -83,7 +83,7 @@ pub enum Command {
     Rename {
         /// A title or a path.
         name: String,
-        /// Below the wiki, such as `semantic/Stream.md`.
+        /// The new path below the wiki.
         to: String,
     },
     /// Finds pages by their words, and says why.

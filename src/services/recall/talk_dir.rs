@@ -62,7 +62,10 @@ impl TalkDir {
                 Node::Dir(dir) if !dir.list().is_empty() => {
                     Err(Error::new(Code::Os(libc::ENOTEMPTY), format!("{path} is not empty")))
                 }
-                _ => Ok(recall.removed.add(&id, path)),
+                _ => {
+                    recall.removed.add(&id, path);
+                    Ok(())
+                }
             }
         }))
     }
