@@ -216,7 +216,7 @@ pub struct ProjectSpec {
 }
 
 /// The files of a project that other programs run or obey by themselves.
-const PROTECTED: [&str; 14] = [
+const PROTECTED: [&str; 35] = [
     ".git/hooks",
     ".git/config",
     ".git/config.worktree",
@@ -231,6 +231,27 @@ const PROTECTED: [&str; 14] = [
     ".github/workflows",
     ".gitlab-ci.yml",
     ".husky",
+    ".gemini",
+    ".qwen",
+    ".opencode",
+    "opencode.json",
+    "opencode.jsonc",
+    ".windsurf",
+    ".zed",
+    ".aider.conf.yml",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    ".lefthook.yml",
+    ".mise.toml",
+    "mise.toml",
+    ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".dir-locals.el",
+    ".pnpmfile.cjs",
+    ".yarnrc.yml",
 ];
 
 fn is_protected_by_default(protected: &[String]) -> bool {
@@ -442,6 +463,7 @@ pub struct DmSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Retention {
+    /// Jobs of one agent.
     #[schemars(range(min = 1))]
     pub jobs: u64,
     #[schemars(range(min = 1))]
