@@ -1,24 +1,22 @@
 //! Builds the request to the model: the contract, active memory, earlier turns, and the turn so far.
 //!
-//! Pure and deterministic. The request never exceeds the window; content is dropped in this order: old conversation,
-//! old rounds, long results, memory. The contract is never cut.
+//! Pure and deterministic. The request does not exceed the window as far as lengths tell: the turn counts its tokens, and asks
+//! for a smaller one if they are too many. Content is dropped in this order: old conversation, old rounds, long results,
+//! memory. The contract is never cut.
 
 use serde_json::{Value, json};
 
 use super::budget::{Spent, SpentCounter};
 use super::step;
 use super::transcript::{TranscriptRecord, TurnSource};
-use crate::model::{Message, ModelRequest, tokens};
+use crate::model::{MESSAGE_TOKENS, Message, ModelRequest, tokens};
 use acheron_base::delimited::{delimited, harmless};
 use acheron_base::{Error, Result};
-
-/// The cost of a message beside its text, in tokens.
-const MESSAGE_TOKENS: u64 = 8;
 
 /// A reserve in tokens: joined texts may cost more than separate ones, and a note may have to be added.
 const RESERVE_TOKENS: u64 = 64;
 
-/// The most of an answer and of a result that is shown of a round before the newest, and the least of a result.
+/// The most of an answer and of a result that is shown of a round in its short form, and the least of a result.
 const OLD_ANSWER: u64 = 400;
 const OLD_RESULT: u64 = 2000;
 const LEAST_RESULT: u64 = 64;
@@ -54,19 +52,22 @@ pub fn assemble(parts: &ContextParts, cache: &mut RoundCache) -> Result<ModelReq
 
     let input = cut(&input(parts.turn), left / 3);
     left -= tokens(&input) + MESSAGE_TOKENS;
-    let (rounds, dropped) = rounds(parts.turn, cache, &mut left);
-    let input = match dropped {
+    cache.follow(parts.turn);
+    let shown = cache.shown(parts, left);
+    let input = match shown.dropped {
         0 => input,
-        _ => format!("{input}\n\n({dropped} earlier rounds of this turn are left out)"),
+        dropped => format!("{input}\n\n({dropped} earlier rounds of this turn are left out)"),
     };
-
-    let mut messages = history(parts.history, left);
+    let mut messages = shown.history.clone();
     messages.push(Message::user(input));
-    messages.extend(rounds);
+    for round in &shown.rounds {
+        messages.extend([Message::assistant(round.answer.as_str()), Message::user(round.result.as_str())]);
+    }
     Ok(ModelRequest {
         system: format!("{}{memory}", parts.core),
         messages,
         max_tokens: answer.min(u64::from(u32::MAX)) as u32,
+        ..ModelRequest::default()
     })
 }
 
@@ -109,6 +110,7 @@ pub struct RoundCache {
     seen: usize,
     counter: SpentCounter,
     rounds: Vec<Round>,
+    shown: Option<ShownTurn>,
 }
 
 /// One round: where its answer stands, where it ends, and what the turn had used by then.
@@ -116,8 +118,8 @@ struct Round {
     said: usize,
     end: usize,
     spent: Spent,
-    /// As it is shown while there is room, once it is not the newest; `Some(None)` if there is nothing to show.
-    shown: Option<Option<ShownRound>>,
+    /// As it is shown while there is room, once it is short; `Some(None)` if there is nothing to show.
+    short: Option<Option<ShownRound>>,
 }
 
 #[derive(Clone)]
@@ -128,6 +130,19 @@ struct ShownRound {
     cost: (u64, u64),
 }
 
+/// What a request shows of earlier turns and of this one. It only grows from round to round, so that a provider finds the
+/// beginning of a request in its cache; when there is no room for a new round, all of it is chosen anew, once.
+#[derive(Default)]
+struct ShownTurn {
+    history: Vec<Message>,
+    rounds: Vec<ShownRound>,
+    /// The rounds that are not shown, and those that were looked at.
+    dropped: usize,
+    seen: usize,
+    /// Tokens of all that is shown.
+    used: u64,
+}
+
 impl RoundCache {
     /// Looks at the records that are new. A round ends with its outcome, or with its answer if that was a fault.
     fn follow(&mut self, turn: &[TranscriptRecord]) {
@@ -135,7 +150,7 @@ impl RoundCache {
             self.counter.add(record);
             let spent = self.counter.spent;
             match record {
-                TranscriptRecord::Said { .. } => self.rounds.push(Round { said: at, end: at, spent, shown: None }),
+                TranscriptRecord::Said { .. } => self.rounds.push(Round { said: at, end: at, spent, short: None }),
                 TranscriptRecord::Outcome { .. } => {
                     if let Some(round) = self.rounds.last_mut().filter(|round| round.end == round.said) {
                         (round.end, round.spent) = (at, spent);
@@ -145,6 +160,64 @@ impl RoundCache {
             }
         }
         self.seen = turn.len();
+    }
+
+    /// What is shown within `room` tokens.
+    fn shown(&mut self, parts: &ContextParts, room: u64) -> &ShownTurn {
+        let mut shown = self.shown.take().unwrap_or_else(|| ShownTurn::begin(parts.history, room / 2));
+        for at in shown.seen..self.rounds.len() {
+            let round = &self.rounds[at];
+            if step::feedback(&parts.turn[..=round.end], &round.spent).is_none() {
+                break; // its call is still under way
+            }
+            let whole = round.show(parts.turn, u64::MAX, true);
+            shown.seen = at + 1;
+            match whole.filter(|whole| shown.used.saturating_add(whole.cost.0 + whole.cost.1) <= room) {
+                Some(whole) => shown.push(whole),
+                None => shown = self.chosen(parts, at, room),
+            }
+        }
+        // The room may have become smaller: memory has grown, or its tokens were counted.
+        if shown.used > room {
+            shown = match shown.seen {
+                0 => ShownTurn::begin(parts.history, room),
+                seen => self.chosen(parts, seen - 1, room),
+            };
+        }
+        self.shown.insert(shown)
+    }
+
+    /// What is shown when there is no room for the whole: the newest round, then earlier ones as far as they go, short, then
+    /// earlier turns. A quarter of the room stays free for the rounds to come.
+    fn chosen(&mut self, parts: &ContextParts, newest: usize, room: u64) -> ShownTurn {
+        let mut left = room * 3 / 4;
+        let mut kept = Vec::new();
+        let share = if newest == 0 { left } else { room * 2 / 3 };
+        let mut next = self.rounds[newest].show(parts.turn, share, true);
+        let mut earlier = self.rounds[..newest].iter_mut().rev();
+        while let Some(shown) = next.take() {
+            left = left.saturating_sub(shown.cost.0 + shown.cost.1);
+            kept.push(shown);
+            next = earlier.next().and_then(|round| round.short(parts.turn, left / 2));
+        }
+        kept.reverse();
+        let mut shown = ShownTurn::begin(parts.history, left);
+        (shown.dropped, shown.seen) = (newest + 1 - kept.len(), newest + 1);
+        kept.into_iter().for_each(|round| shown.push(round));
+        shown
+    }
+}
+
+impl ShownTurn {
+    fn begin(turns: &[(String, String)], limit: u64) -> ShownTurn {
+        let history = history(turns, limit);
+        let used = history.iter().map(|message| tokens(&message.text) + MESSAGE_TOKENS).sum();
+        ShownTurn { history, used, ..ShownTurn::default() }
+    }
+
+    fn push(&mut self, round: ShownRound) {
+        self.used += round.cost.0 + round.cost.1;
+        self.rounds.push(round);
     }
 }
 
@@ -160,35 +233,16 @@ impl Round {
         let cost = (first, tokens(&result));
         Some(ShownRound { answer, result, cost })
     }
-}
 
-/// The newest rounds of the turn that fit, and the number of those that do not.
-fn rounds(turn: &[TranscriptRecord], cache: &mut RoundCache, left: &mut u64) -> (Vec<Message>, usize) {
-    cache.follow(turn);
-    let count = cache.rounds.len();
-    let mut kept: Vec<[Message; 2]> = Vec::new();
-    for (back, round) in cache.rounds.iter_mut().rev().enumerate() {
-        let shown = if back == 0 {
-            if step::feedback(&turn[..=round.end], &round.spent).is_none() {
-                continue; // its call is still under way
-            }
-            round.show(turn, *left, true)
-        } else {
-            let limit = *left / 2;
-            let whole = round.shown.take().unwrap_or_else(|| round.show(turn, u64::MAX, false));
-            let Some(known) = round.shown.insert(whole) else { continue };
-            let (first, result) = known.cost;
-            match limit >= OLD_ANSWER && limit >= first + result.max(LEAST_RESULT) {
-                true => Some(known.clone()),
-                false => round.show(turn, limit, false),
-            }
-        };
-        let Some(ShownRound { answer, result, cost }) = shown else { break };
-        *left -= cost.0 + cost.1;
-        kept.push([Message::assistant(answer), Message::user(result)]);
+    /// The round in its short form within a limit.
+    fn short(&mut self, turn: &[TranscriptRecord], limit: u64) -> Option<ShownRound> {
+        let whole = self.short.take().unwrap_or_else(|| self.show(turn, u64::MAX, false));
+        let (first, result) = self.short.insert(whole).as_ref()?.cost;
+        match limit >= OLD_ANSWER && limit >= first + result.max(LEAST_RESULT) {
+            true => self.short.clone().flatten(),
+            false => self.show(turn, limit, false),
+        }
     }
-    let dropped = count - kept.len();
-    (kept.into_iter().rev().flatten().collect(), dropped)
 }
 
 /// A result within a number of tokens: its content is cut first. It stays one JSON object, so that nothing in it can
@@ -229,7 +283,7 @@ fn in_part(feedback: &Value, room: u64) -> Value {
         return json!({ "shortened": part(feedback) });
     }
     let mut shown = json!({ "shortened": "by the runtime, to fit the window; ask for less" });
-    for key in ["id", "name", "notice"] {
+    for key in ["id", "name", "notice", "form"] {
         if let Some(held) = result.get(key) {
             // An id is the model's own and may be as long as it likes.
             shown[key] = cut(held.as_str().unwrap_or_default(), LEAST_RESULT / 4).into();
@@ -287,13 +341,6 @@ fn ceil(text: &str, mut at: usize) -> usize {
         at += 1;
     }
     at
-}
-
-/// The estimated cost of a request in tokens.
-pub fn cost(ask: &ModelRequest) -> u64 {
-    tokens(&ask.system)
-        + MESSAGE_TOKENS
-        + ask.messages.iter().map(|message| tokens(&message.text) + MESSAGE_TOKENS).sum::<u64>()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The history of a chat: input, reply and cost of every turn, and the total cost.
+//! The history of a chat: input, reply and cost of every turn.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ pub struct HistoryEntry {
     pub total: Spent,
 }
 
-/// The total after turn `seq`, with charges since. The next turn includes it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// The total after turn `seq`, with charges since, as earlier versions kept it beside the history.
+#[derive(Clone, Debug, Deserialize)]
 struct Charged {
     seq: u64,
     total: Spent,
@@ -99,11 +99,10 @@ impl History {
         self.0.state.lock()
     }
 
-    /// Appends a turn; it is on disk on return. Fills in the number and the total.
+    /// Appends a turn; it is on disk on return. Fills in the number.
     pub fn add(&self, mut entry: HistoryEntry) -> Result<()> {
         let mut state = self.state();
         entry.seq = state.seq + 1;
-        entry.total = state.total.plus(&entry.spent);
         let bytes = line(&entry);
         if state.length > LIMIT {
             self.turn_over(&mut state)?;
@@ -152,15 +151,7 @@ impl History {
         self.state().recent.last().cloned()
     }
 
-    /// Adds usage by others on behalf of this agent; it is on disk on return.
-    pub fn charge(&self, spent: &Spent) -> Result<()> {
-        let mut state = self.state();
-        let charged = Charged { seq: state.seq, total: state.total.plus(spent) };
-        self.0.dir.write(CHARGED, &line(&charged))?;
-        state.total = charged.total;
-        Ok(())
-    }
-
+    /// The usage up to the last turn, as the history has it. The ledger begins with it, and knows what came since.
     pub fn total(&self) -> Spent {
         self.state().total
     }

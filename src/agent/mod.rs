@@ -4,10 +4,13 @@
 //! decisions out. An agent acts only through the three file tools. Used by `services`, `host` and `cli`. Uses `jobs`,
 //! `events`, `service`, `model` and `spec`.
 
+pub mod ask;
 pub mod budget;
 pub mod chat;
 pub mod context;
+mod deviation;
 pub mod history;
+pub mod ledger;
 pub mod lifecycle;
 pub mod own_model;
 pub mod profiles;
@@ -16,9 +19,11 @@ pub mod runtime;
 pub mod runtimes;
 pub mod step;
 mod strict_json;
+#[cfg(test)]
+pub(crate) mod test_paid;
 pub mod thoughts;
 pub mod tools;
 pub mod transcript;
 mod turn;
-mod turn_order;
+pub mod turn_order;
 pub mod wake;

@@ -4,16 +4,17 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use parking_lot::Mutex;
 
-use super::budget::{Spent, Standing, standing};
-use super::chat::Chat;
+use super::ask::PaidModel;
 use super::profiles::AgentProfiles;
+use super::runtime::Settings;
 use super::runtimes::AgentRuntimes;
-use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest, Prices};
 use crate::spec::{self, ModelChange, ModelKind};
-use acheron_base::{Error, Result, blocking};
+use acheron_base::{Error, Result};
+
+/// Opens the model that an agent has now; `None` where there is none.
+pub type OpenModel = dyn Fn() -> Result<Option<PaidModel>> + Send + Sync;
 
 /// Where the models of agents come from.
 #[derive(Clone)]
@@ -32,8 +33,7 @@ impl AgentModels {
 
     /// The same with what a service says otherwise.
     pub fn other(&self, agent: &str, otherwise: ModelChange) -> OwnModel {
-        let payer = Payer { models: self.clone(), agent: agent.to_owned() };
-        OwnModel { payer, otherwise, opened: Mutex::default() }
+        OwnModel { models: self.clone(), agent: agent.to_owned(), otherwise, opened: Mutex::default() }
     }
 
     /// The description of an agent's model that holds now.
@@ -42,88 +42,61 @@ impl AgentModels {
     }
 }
 
-/// The model of one agent, opened when it is first asked.
+/// The model of one agent, for a service that asks it.
 pub struct OwnModel {
-    payer: Payer,
+    models: AgentModels,
+    agent: String,
     /// What the service says otherwise about its model.
     otherwise: ModelChange,
-    opened: Mutex<Option<(spec::ModelSpec, Arc<dyn Model>)>>,
+    /// The model that it names, opened when it was first asked.
+    opened: Mutex<Option<(spec::ModelSpec, Settings)>>,
 }
 
 impl OwnModel {
     /// The description of it that holds now.
     pub fn described(&self) -> Result<spec::ModelSpec> {
-        Ok(self.otherwise.over(&self.payer.models.described(&self.payer.agent)?))
+        Ok(self.otherwise.over(&self.models.described(&self.agent)?))
     }
 
     /// The limits of one turn of the agent that hold now.
     pub fn limits(&self) -> Result<spec::TurnLimits> {
-        Ok(self.payer.models.profiles.get(&self.payer.agent)?.spec.limits)
+        Ok(self.models.profiles.get(&self.agent)?.spec.limits)
     }
 
-    /// Whether it is the guide, which only shows the tree around.
-    pub fn is_guide(&self) -> Result<bool> {
-        let model = self.described()?;
-        Ok(model.kind == ModelKind::Script && model.name.is_none())
+    /// The model that answers now. `None` is the guide, which only shows the tree around and is no model; an external one is
+    /// refused.
+    pub fn open(&self) -> Result<Option<PaidModel>> {
+        self.open_as(&self.described()?)
     }
 
-    /// The model that answers now: opened when first asked, then kept until another is named. `None` is an external one.
-    pub fn open(&self) -> Result<Option<Arc<dyn Model>>> {
-        let model = self.described()?;
-        let mut opened = self.opened.lock();
-        if let Some((_, known)) = opened.as_ref().filter(|(known, _)| *known == model) {
-            return Ok(Some(known.clone()));
+    /// The same for another model than the agent has.
+    pub fn open_as(&self, model: &spec::ModelSpec) -> Result<Option<PaidModel>> {
+        if model.kind == ModelKind::Script && model.name.is_none() {
+            return Ok(None);
         }
-        let settings = self.payer.models.runtimes.settings(&self.payer.agent, &model, &self.limits()?)?;
-        let Some(found) = settings.model else { return Ok(None) };
-        let paid: Arc<dyn Model> = Arc::new(Paid { model: found, prices: settings.prices, payer: self.payer.clone() });
-        *opened = Some((model, paid.clone()));
-        Ok(Some(paid))
-    }
-}
-
-/// The agent in whose name a service asks.
-#[derive(Clone)]
-struct Payer {
-    models: AgentModels,
-    agent: String,
-}
-
-impl Payer {
-    fn chat(&self) -> Result<Chat> {
-        self.models.runtimes.chat(&self.agent)
-    }
-}
-
-/// A model whose answers are charged to an agent.
-struct Paid {
-    model: Arc<dyn Model>,
-    prices: Prices,
-    payer: Payer,
-}
-
-#[async_trait]
-impl Model for Paid {
-    fn name(&self) -> String {
-        self.model.name()
-    }
-
-    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
-        let chat = self.payer.chat()?;
+        let chat = self.models.runtimes.chat(&self.agent)?;
         let agent_runtime = chat.agent_runtime();
-        if let Standing::Over(what) = standing(&agent_runtime.settings().total, &chat.spent()) {
-            return Err(Error::budget_exceeded(format!("{} has used up its {what}", self.payer.agent)));
+        // The chat and all services share one model: a script and a recording go on from line to line, whoever asks.
+        let settings = match *model == self.models.described(&self.agent)? {
+            true => agent_runtime.settings(),
+            false => self.settings_of(model)?,
+        };
+        match agent_runtime.paid_model(&settings) {
+            Some(paid) => Ok(Some(paid)),
+            None => Err(Error::unavailable(
+                "the model of this agent is `external`: programs outside answer its chat, and nobody answers its services; \
+                 give the agent another model",
+            )),
         }
-        let (clock, begun) = (&agent_runtime.context.clock, agent_runtime.context.clock.now_ms());
-        let said = self.model.answer(ask, watch).await?;
-        let ms = clock.now_ms().saturating_sub(begun);
-        let spent = Spent { rounds: 1, usage: said.usage, ms, money: self.prices.cost(said.usage) };
-        let history = agent_runtime.history.clone();
-        blocking(move || history.charge(&spent)).await?;
-        Ok(said)
     }
 
-    fn resume(&self, said: &[String]) {
-        self.model.resume(said);
+    fn settings_of(&self, model: &spec::ModelSpec) -> Result<Settings> {
+        let mut opened = self.opened.lock();
+        if let Some((_, known)) = opened.as_ref().filter(|(known, _)| known == model) {
+            return Ok(known.clone());
+        }
+        let settings = self.models.runtimes.settings(&self.agent, model, &self.limits()?)?;
+        *opened = Some((model.clone(), settings.clone()));
+        Ok(settings)
     }
 }

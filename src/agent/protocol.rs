@@ -8,6 +8,7 @@ use std::fmt;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+use super::deviation::{self, CallsFound};
 use super::strict_json::{StrictFault, StrictValue};
 use crate::agent::tools::{Misuse, ToolCall};
 use crate::model::ModelAnswer;
@@ -17,6 +18,9 @@ use crate::model::ModelAnswer;
 pub struct ModelCall {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// It was understood, though not written as the contract asks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deviates: bool,
     #[serde(flatten)]
     pub tool: ToolCall,
 }
@@ -31,6 +35,8 @@ pub enum FaultKind {
     UnknownTool,
     BadArguments,
     NotJson,
+    /// The answer ends at its token limit.
+    Cut,
 }
 
 impl FaultKind {
@@ -43,6 +49,7 @@ impl FaultKind {
             FaultKind::UnknownTool => "unknown_tool",
             FaultKind::BadArguments => "bad_arguments",
             FaultKind::NotJson => "not_json",
+            FaultKind::Cut => "cut",
         }
     }
 }
@@ -61,15 +68,53 @@ fn wrong<T>(fault: FaultKind, why: impl Into<String>) -> Result<T, ProtocolFault
 /// Longer ids are truncated: only the model uses them.
 const LONGEST_ID: usize = 128;
 
-/// Parses an answer, including the provider's flag for native calls.
+/// How strictly answers are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reading {
+    /// One call is understood in whatever form it comes.
+    #[default]
+    Understanding,
+    /// The form of the contract and no other.
+    Strict,
+}
+
+/// Parses an answer with understanding.
 pub fn read(said: &ModelAnswer) -> Result<ModelCall, ProtocolFault> {
+    read_as(said, Reading::Understanding)
+}
+
+/// Parses an answer, including the provider's flag for native calls.
+pub fn read_as(said: &ModelAnswer, reading: Reading) -> Result<ModelCall, ProtocolFault> {
     if said.native_call {
         return wrong(
             FaultKind::NativeCall,
             "the provider's own function calling was used; write the JSON object as text",
         );
     }
-    parse(&said.text)
+    let read = parse(&said.text).or_else(|wrong| match reading {
+        Reading::Understanding => understood(&said.text, wrong),
+        Reading::Strict => Err(wrong),
+    });
+    read.map_err(|wrong| match said.cut {
+        true => ProtocolFault {
+            fault: FaultKind::Cut,
+            why: "the answer was cut at its token limit; write less at a time, and long texts in several calls"
+                .to_owned(),
+        },
+        false => wrong,
+    })
+}
+
+/// The only call of an answer that is not written as the contract asks; otherwise what was wrong with it.
+fn understood(text: &str, wrong: ProtocolFault) -> Result<ModelCall, ProtocolFault> {
+    match deviation::find(text) {
+        CallsFound::One(call) => one(call).map(|call| ModelCall { deviates: true, ..call }),
+        CallsFound::Many(count) => Err(ProtocolFault {
+            fault: FaultKind::ManyCalls,
+            why: format!("the answer has {count} calls; give exactly one, then see its result"),
+        }),
+        CallsFound::None => Err(wrong),
+    }
 }
 
 /// Splits leading reasoning, in the tags that open models use, from the answer.
@@ -230,7 +275,7 @@ fn one(call: StrictValue) -> Result<ModelCall, ProtocolFault> {
             wrong(FaultKind::BadArguments, format!("a call has `id`, `name` and `arguments`, but no `{strange}`"))
         }
         Err(Misuse::Arguments(why)) => wrong(FaultKind::BadArguments, why),
-        Ok(tool) => Ok(ModelCall { id, tool }),
+        Ok(tool) => Ok(ModelCall { id, deviates: false, tool }),
     }
 }
 

@@ -3,16 +3,19 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use parking_lot::RwLock;
 use serde_json::Value;
 
-use super::budget::BudgetLimits;
+use super::ask::{OpenedModel, PaidModel};
+use super::budget::{BudgetLimits, Spent};
 use super::history::History;
+use super::ledger::{AccountTerms, Ledger};
 use super::thoughts::Thoughts;
 use super::transcript::TurnStore;
 use crate::agent::tools::tree::{Parked, TreeTools};
-use crate::model::{Model, Prices};
+use crate::model::Prices;
 use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
 use acheron_base::{ConfinedDir, Result, if_exists};
@@ -29,7 +32,7 @@ const REPLIES: &str = "replies";
 #[derive(Clone)]
 pub struct Settings {
     /// `None`: an external process reads the input and writes the reply.
-    pub model: Option<Arc<dyn Model>>,
+    pub model: Option<OpenedModel>,
     /// The limits of each turn.
     pub limits: BudgetLimits,
     /// The limits of all turns together.
@@ -40,8 +43,12 @@ pub struct Settings {
     /// The context window and the longest answer of the model, in tokens.
     pub window: u64,
     pub answer: u64,
+    /// Answers that are not written as the contract asks are faults.
+    pub strict: bool,
     /// New turns wait while this is set.
     pub paused: bool,
+    /// The agent whose helper this one is: it pays as well.
+    pub parent: Option<String>,
 }
 
 impl Default for Settings {
@@ -54,7 +61,9 @@ impl Default for Settings {
             prices: Prices::default(),
             window: 32_768,
             answer: 4096,
+            strict: false,
             paused: false,
+            parent: None,
         }
     }
 }
@@ -69,6 +78,7 @@ pub type Core = dyn Fn(&str) -> String + Send + Sync;
 pub struct AgentState {
     pub dir: Arc<ConfinedDir>,
     pub turns: TurnStore,
+    pub ledger: Ledger,
 }
 
 pub struct AgentRuntime {
@@ -79,8 +89,12 @@ pub struct AgentRuntime {
     pub turns: TurnStore,
     pub thoughts: Thoughts,
     pub history: History,
+    /// What the agent may use up and has used up.
+    pub ledger: Ledger,
     pub core: Arc<Core>,
     pub remember: Arc<Remember>,
+    /// Calls that were understood though not written as the contract asks, since the host started.
+    pub deviations: AtomicU64,
     settings: RwLock<Settings>,
 }
 
@@ -94,12 +108,25 @@ impl AgentRuntime {
         remember: Arc<Remember>,
         settings: Settings,
     ) -> Result<AgentRuntime> {
-        let AgentState { dir, turns } = state;
+        let AgentState { dir, turns, ledger } = state;
         turns.take_files(&dir)?;
         let history = History::open(dir.clone(), context.clock.clone())?;
+        ledger.account(agent, terms(agent, &settings), || spent_before(&turns, &history))?;
         let (thoughts, settings) = (Thoughts::new(context.clock.clone()), RwLock::new(settings));
-        let agent_runtime =
-            AgentRuntime { agent: agent.to_owned(), context, dir, turns, thoughts, history, core, remember, settings };
+        let (agent, deviations) = (agent.to_owned(), AtomicU64::new(0));
+        let agent_runtime = AgentRuntime {
+            agent,
+            context,
+            dir,
+            turns,
+            thoughts,
+            history,
+            ledger,
+            core,
+            remember,
+            deviations,
+            settings,
+        };
         agent_runtime.restore_thoughts()?;
         Ok(agent_runtime)
     }
@@ -109,7 +136,22 @@ impl AgentRuntime {
     }
 
     pub fn change(&self, change: impl FnOnce(&mut Settings)) {
-        change(&mut self.settings.write());
+        let mut settings = self.settings.write();
+        change(&mut settings);
+        let terms = terms(&self.agent, &settings);
+        self.ledger.change(&self.agent, |now| *now = terms);
+    }
+
+    /// What the agent has used up, by its turns and by its services.
+    pub fn spent(&self) -> Spent {
+        self.ledger.spent(&self.agent)
+    }
+
+    /// The model of these settings, paid for by the agent; `None` if there is none.
+    pub fn paid_model(&self, settings: &Settings) -> Option<PaidModel> {
+        let Settings { model, prices, window, .. } = settings;
+        let (ledger, payer) = (self.ledger.clone(), self.agent.clone());
+        Some(PaidModel { model: model.clone()?, prices: *prices, window: *window, ledger, payer })
     }
 
     /// Emits an event about a budget.
@@ -171,4 +213,22 @@ impl AgentRuntime {
         }
         self.history.forget(before_ms)
     }
+}
+
+/// What an agent may use up, and how that is raised.
+fn terms(agent: &str, settings: &Settings) -> AccountTerms {
+    let raise = match settings.budget_in_mountspec {
+        true => format!("raise agents.{agent}.budget in the mountspec, or its budget with agents.update"),
+        false => "raise its budget with agents.update".to_owned(),
+    };
+    AccountTerms { limits: settings.total, parent: settings.parent.clone(), raise }
+}
+
+/// What an agent had used up before there was a ledger: by turns of the history, and by turns that have not ended.
+fn spent_before(turns: &TurnStore, history: &History) -> Result<Spent> {
+    let mut spent = history.total();
+    for job in turns.jobs()?.iter().rev().take_while(|job| !history.has(job)) {
+        spent = spent.plus(&turns.transcript(job)?.spent());
+    }
+    Ok(spent)
 }

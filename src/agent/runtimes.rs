@@ -3,18 +3,22 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use dashmap::DashMap;
 use parking_lot::RwLock;
 
+use super::ask::OpenedModel;
 use super::budget::BudgetLimits;
 use super::chat::Chat;
+use super::ledger::Ledger;
 use super::runtime::{AgentRuntime, AgentState, Core, Remember, Remembering, Settings};
 use super::transcript::TurnStore;
 use super::wake::{self, WakeRules};
 use crate::jobs::Jobs;
 use crate::model::config::ModelConfig;
 use crate::model::replay::Recording;
+use crate::model::server::Silence;
 use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
 use crate::service::runner::CallQueue;
@@ -32,6 +36,8 @@ type Env = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 pub struct AgentRuntimes {
     store: Store,
+    /// What agents and other payers have used up.
+    ledger: Ledger,
     /// The directory that scripts and recordings are relative to.
     here: PathBuf,
     env: Box<Env>,
@@ -51,20 +57,13 @@ struct RunningAgent {
 
 impl AgentRuntimes {
     /// `env` looks up a variable; keys come from nowhere else.
-    pub fn new(store: Store, here: &Path, env: Box<Env>, clock: Clock) -> Self {
+    pub fn new(store: Store, here: &Path, env: Box<Env>, clock: Clock) -> Result<Self> {
+        let ledger = Ledger::open(store.clone(), clock.clone())?;
         let http = Arc::new(Http::new(RetryPolicy::default(), clock));
         let call_queue = Arc::new(CallQueue::new(RUNNING, WAITING));
         let (servers, recording) = (RwLock::default(), Arc::default());
-        AgentRuntimes {
-            store,
-            here: here.to_owned(),
-            env,
-            servers,
-            http,
-            call_queue,
-            recording,
-            members: DashMap::new(),
-        }
+        let (here, members) = (here.to_owned(), DashMap::new());
+        Ok(AgentRuntimes { store, ledger, here, env, servers, http, call_queue, recording, members })
     }
 
     /// Allows the servers of a mountspec to get keys from the environment.
@@ -90,8 +89,14 @@ impl AgentRuntimes {
     /// Builds the settings of an agent from the mountspec. Opens the model.
     pub fn settings(&self, agent: &str, model: &spec::ModelSpec, limits: &spec::TurnLimits) -> Result<Settings> {
         let word = serde_json::to_value(model.kind).unwrap_or_default();
-        let kind =
+        let mut kind =
             ModelConfig::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
+        if let ModelConfig::Remote(remote) = &mut kind {
+            let seconds = |limit: Option<u32>| limit.map(|seconds| Duration::from_secs(seconds.into()));
+            remote.responses = model.api == spec::ModelApi::Responses;
+            remote.silence =
+                Silence { first_byte: seconds(model.first_byte_seconds), idle: seconds(model.idle_seconds) };
+        }
         // The jitter of retries need not be secret, only different for each agent.
         let seed = agent.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
         let env = |name: &str| self.key(name, model.base_url.as_deref());
@@ -99,10 +104,11 @@ impl AgentRuntimes {
         let (limits, prices) = (limits_of(limits), model.prices);
         limits.check(Some(&prices))?;
         Ok(Settings {
-            model: opened.map(|model| self.recording.of(agent, model)),
+            model: opened.map(|model| OpenedModel::new(self.recording.of(agent, model))),
             limits,
             prices,
             window: model.context_tokens.into(),
+            strict: model.strict,
             ..Settings::default()
         })
     }
@@ -117,7 +123,7 @@ impl AgentRuntimes {
         settings: Settings,
     ) -> Result<Chat> {
         let dir = Arc::new(ConfinedDir::create(home)?);
-        let state = AgentState { dir, turns: TurnStore::new(self.store.clone(), agent) };
+        let state = AgentState { dir, turns: TurnStore::new(self.store.clone(), agent), ledger: self.ledger.clone() };
         let agent_runtime =
             AgentRuntime::open(agent, context.clone(), state, core, active_memory(context, agent), settings)?;
         let chat = Chat::new(Arc::new(agent_runtime), self.call_queue.clone());
@@ -144,6 +150,11 @@ impl AgentRuntimes {
     pub fn chat(&self, agent: &str) -> Result<Chat> {
         let found = self.members.get(agent).map(|member| member.chat.clone());
         found.ok_or_else(|| Error::not_found(format!("there is no agent `{agent}`")))
+    }
+
+    /// Forgets what an agent has used up: nothing is left of it.
+    pub fn forget_spending(&self, agent: &str) {
+        self.ledger.forget(agent);
     }
 
     /// Stops an agent's turns and removes it.
@@ -201,7 +212,8 @@ mod tests {
             Path::new("."),
             Box::new(|_| Some("sk-secret".to_owned())),
             Clock::real(),
-        );
+        )
+        .unwrap();
         let given = |url: Option<&str>| runtimes.key("OPENAI_API_KEY", url).is_some();
         assert!(given(None), "the provider's own");
         assert!(!given(Some("https://proxy")));

@@ -8,9 +8,10 @@
 use serde_json::{Value, json};
 
 use super::budget::{BudgetLimits, Spent, Standing, standing};
-use super::protocol::{self, ModelCall};
+use super::protocol::{self, ModelCall, Reading};
 use super::transcript::{TranscriptRecord, TurnEnd};
 use crate::agent::tools::ToolCall;
+use crate::model::ModelAnswer;
 use acheron_base::Error;
 
 /// Consecutive malformed answers allowed.
@@ -35,11 +36,13 @@ pub fn next(records: &[TranscriptRecord], spent: &Spent) -> NextStep {
         None => NextStep::Rest(TurnEnd::failed("internal", Error::internal("a turn without a beginning"))),
         Some(TranscriptRecord::Ended { end, .. }) => NextStep::Rest(end.clone()),
         Some(TranscriptRecord::Began { .. }) => ask(records, spent),
-        Some(TranscriptRecord::Said { said, .. }) => match protocol::read(said) {
+        Some(TranscriptRecord::Said { said, .. }) => match protocol::read_as(said, reading(records)) {
             Ok(call) => NextStep::Act(call),
             Err(wrong) if faults(records) >= FAULTS => {
                 let name = wrong.fault.name();
-                let said = format!("the model broke the protocol {FAULTS} times in a row: {name}: {}", wrong.why);
+                let words = words_of(said);
+                let said =
+                    format!("the model broke the protocol {FAULTS} times in a row: {name}: {}{words}", wrong.why);
                 NextStep::Rest(TurnEnd::failed("protocol_fault", Error::provider(said)))
             }
             Err(_) => ask(records, spent),
@@ -85,12 +88,44 @@ pub fn limits(records: &[TranscriptRecord]) -> BudgetLimits {
     }
 }
 
+/// How strictly the answers of the turn are read.
+pub fn reading(records: &[TranscriptRecord]) -> Reading {
+    match records.first() {
+        Some(TranscriptRecord::Began { strict: true, .. }) => Reading::Strict,
+        _ => Reading::Understanding,
+    }
+}
+
+/// The most of a model's words in an error.
+const WORDS: usize = 1000;
+
+/// What the model said instead of a call, for the error of its turn: its words are not lost.
+fn words_of(said: &ModelAnswer) -> String {
+    let words = protocol::thoughts(&said.text).1.trim();
+    match words.char_indices().nth(WORDS) {
+        _ if words.is_empty() => String::new(),
+        None => format!("; it said: {words}"),
+        Some((end, _)) => format!("; it said: {}…", &words[..end]),
+    }
+}
+
+/// Whether this is the first call of the turn that was not written as the contract asks: it is told once.
+fn first_deviation(records: &[TranscriptRecord]) -> bool {
+    let mut deviations = records.iter().filter(|record| match record {
+        TranscriptRecord::Said { said, .. } => {
+            protocol::read_as(said, reading(records)).is_ok_and(|call| call.deviates)
+        }
+        _ => false,
+    });
+    deviations.next().is_some() && deviations.next().is_none()
+}
+
 /// The feedback to the model about the last round of `records`: the result of its call, or the fault of its answer.
 /// `spent` is what the turn had used then.
 pub fn feedback(records: &[TranscriptRecord], spent: &Spent) -> Option<Value> {
     let mut feedback = match records.last()? {
         TranscriptRecord::Said { said, .. } => {
-            let wrong = protocol::read(said).err()?;
+            let wrong = protocol::read_as(said, reading(records)).err()?;
             json!({"protocol_fault": {
                 "fault": wrong.fault.name(), "message": wrong.why, "in_a_row": faults(records), "allowed": FAULTS,
                 "expected": {"tool_calls": [{"name": "file_read | file_write | file_list", "arguments": {}}]},
@@ -108,6 +143,10 @@ pub fn feedback(records: &[TranscriptRecord], spent: &Spent) -> Option<Value> {
                 Some(error) => feedback["error"] = error.clone(),
                 None => feedback["result"] = result.clone(),
             }
+            if call.deviates && first_deviation(records) {
+                feedback["form"] =
+                    "your call was understood, but write the JSON object of the contract and nothing else".into();
+            }
             if failures(&calls) == FAILURES - 1 {
                 feedback["notice"] = "this same call has failed twice; once more ends the turn, so change it".into();
             }
@@ -124,7 +163,7 @@ pub fn feedback(records: &[TranscriptRecord], spent: &Spent) -> Option<Value> {
 /// The number of malformed answers at the end of the transcript.
 fn faults(records: &[TranscriptRecord]) -> usize {
     let said = records.iter().rev().filter_map(|record| match record {
-        TranscriptRecord::Said { said, .. } => Some(protocol::read(said).is_err()),
+        TranscriptRecord::Said { said, .. } => Some(protocol::read_as(said, reading(records)).is_err()),
         TranscriptRecord::Outcome { .. } => Some(false),
         _ => None,
     });
@@ -138,7 +177,7 @@ fn calls(records: &[TranscriptRecord]) -> Vec<(ModelCall, Option<&Value>)> {
     for record in records.iter().rev() {
         match record {
             TranscriptRecord::Said { said, .. } => {
-                calls.extend(protocol::read(said).ok().map(|call| (call, outcome.take())));
+                calls.extend(protocol::read_as(said, reading(records)).ok().map(|call| (call, outcome.take())));
                 if calls.len() == FAILURES {
                     break;
                 }

@@ -1,5 +1,6 @@
 //! `thoughts/`: the reasoning of the model, for observers. It is never part of the chat.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -38,12 +39,15 @@ pub struct Frame {
     pub content: String,
 }
 
-/// The thought in an answer: its reasoning, or the whole answer.
-pub fn thought(said: &ModelAnswer) -> (&'static str, &str) {
-    match (&said.thoughts, protocol::thoughts(&said.text).0) {
-        (Some(thoughts), _) => ("thinking", thoughts),
-        (None, Some(thoughts)) => ("thinking", thoughts),
-        (None, None) => ("text", &said.text),
+/// The thought in an answer: its reasoning, or the whole answer. Words beside the reasoning that are no call are a part of it:
+/// they are shown nowhere else.
+pub fn thought(said: &ModelAnswer) -> (&'static str, Cow<'_, str>) {
+    let (tagged, rest) = protocol::thoughts(&said.text);
+    let words = rest.trim();
+    match said.thoughts.as_deref().or(tagged) {
+        Some(thoughts) if words.is_empty() || protocol::read(said).is_ok() => ("thinking", thoughts.into()),
+        Some(thoughts) => ("thinking", format!("{thoughts}\n\n{words}").into()),
+        None => ("text", said.text.as_str().into()),
     }
 }
 
@@ -143,7 +147,7 @@ impl Thoughts {
     fn show(&self, state: &mut ThoughtsState, said: &ModelAnswer, ts_ms: u64) {
         let (source, content) = thought(said);
         let job_id = state.job_id.clone().unwrap_or_default();
-        let frame = Frame { seq: state.seq, ts_ms, job_id, round: state.round, source, content: content.to_owned() };
+        let frame = Frame { seq: state.seq, ts_ms, job_id, round: state.round, source, content: content.into_owned() };
         state.latest = frame.content.clone();
         state.updated_at_ms = ts_ms;
         self.0.log.append(&line(&frame));
@@ -188,9 +192,11 @@ mod tests {
             thoughts: thoughts.map(str::to_owned),
             ..ModelAnswer::default()
         };
-        assert_eq!(thought(&said("{}", Some("hm"))), ("thinking", "hm"));
-        assert_eq!(thought(&said("<think> hm </think>{}", None)), ("thinking", "hm"));
-        assert_eq!(thought(&said("{}", None)), ("text", "{}"));
+        let list = r#"{"tool_calls":[{"name":"file_list"}]}"#;
+        assert_eq!(thought(&said(list, Some("hm"))), ("thinking", "hm".into()));
+        assert_eq!(thought(&said(&format!("<think> hm </think>{list}"), None)), ("thinking", "hm".into()));
+        assert_eq!(thought(&said("{}", None)), ("text", "{}".into()));
+        assert_eq!(thought(&said("All is well.", Some("hm"))), ("thinking", "hm\n\nAll is well.".into()));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use crate::model::{ModelAnswer, Prices};
 use crate::state::turns;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Error, Result, if_exists};
-use acheron_store::{Store, Written};
+use acheron_store::{Store, Tx, Written};
 
 /// The directory of files in which earlier versions kept transcripts, and the largest that is read.
 const FILES: &str = "turns";
@@ -40,6 +40,9 @@ pub enum TranscriptRecord {
         input: String,
         limits: BudgetLimits,
         prices: Prices,
+        /// Answers are read strictly.
+        #[serde(default)]
+        strict: bool,
     },
     /// The model answered after `ms` milliseconds; `seq` is the number of the thought.
     Said {
@@ -155,6 +158,9 @@ impl TurnStore {
     }
 }
 
+/// Writes records in a change of the store.
+pub type WriteRecords = Box<dyn FnOnce(&Tx<'_>) -> Result<()> + Send>;
+
 /// The records of one turn.
 pub struct Transcript {
     turns: TurnStore,
@@ -175,12 +181,22 @@ impl Transcript {
 
     /// Appends records; they are on disk when the answer comes, after all that were appended before.
     pub fn append(&mut self, records: Vec<TranscriptRecord>) -> Result<Written<()>> {
+        let store = self.turns.store.clone();
+        self.append_with(records, |write| store.write(write))
+    }
+
+    /// The same, in one commit with another change: `commit` gets the writing of the records.
+    pub fn append_with(
+        &mut self,
+        records: Vec<TranscriptRecord>,
+        commit: impl FnOnce(WriteRecords) -> Written<()>,
+    ) -> Result<Written<()>> {
         let lines = records.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>();
         let lines = lines.map_err(|error| Error::internal(error.to_string()))?;
         let (agent, job, before) = (self.turns.agent.clone(), self.job.clone(), self.records.len());
         records.iter().for_each(|record| self.counter.add(record));
         self.records.extend(records);
-        Ok(self.turns.store.write(move |tx| turns::append(tx, &agent, &job, before, &lines)))
+        Ok(commit(Box::new(move |tx| turns::append(tx, &agent, &job, before, &lines))))
     }
 }
 

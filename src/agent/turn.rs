@@ -4,14 +4,15 @@
 //! Dropping the future ends the turn at once and cancels a request to the model.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 
+use super::ask::PaidModel;
 use super::budget::{BudgetLimits, Spent, Standing, standing};
 use super::context::{ContextParts, RoundCache, assemble};
 use super::history::HistoryEntry;
@@ -19,11 +20,14 @@ use super::protocol::{self, ModelCall};
 use super::runtime::{AgentRuntime, Settings};
 use super::step::{self, NextStep};
 use super::transcript::{Transcript, TranscriptRecord, TurnEnd, TurnSource};
-use crate::agent::tools::{failure, perform};
+use crate::agent::tools::{ToolCall, failure, perform};
 use crate::jobs::Job;
-use crate::model::{Model, ModelRequest};
+use crate::model::ModelRequest;
 use acheron_base::{Clock, Code, Error, Result, blocking};
 use acheron_store::Written;
+
+/// The form of an answer, for servers that can be asked for one.
+static ANSWER_SCHEMA: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(ToolCall::answer_schema()));
 
 /// The number of histories and replies written to disk at the same time.
 static DISK_WRITES: Semaphore = Semaphore::const_new(16);
@@ -97,7 +101,7 @@ pub async fn remember(
         return Ok(());
     }
     let (job_id, source, input) = (current.job.id.clone(), current.source.clone(), current.input.clone());
-    let (ts_ms, total) = (agent_runtime.context.clock.now_ms(), Spent::default());
+    let (ts_ms, total) = (agent_runtime.context.clock.now_ms(), agent_runtime.spent());
     let entry = HistoryEntry { seq: 0, ts_ms, job_id, source, input, reply, error, spent, total };
     let history = agent_runtime.history.clone();
     on_disk(move || history.add(entry)).await
@@ -159,6 +163,7 @@ impl<'a> RunningTurn<'a> {
                 input: input.clone(),
                 limits: settings.limits,
                 prices: settings.prices,
+                strict: settings.strict,
             };
             turn.write(vec![began]).await?;
         } else {
@@ -200,7 +205,9 @@ impl<'a> RunningTurn<'a> {
     }
 
     async fn run_to_end(&mut self) -> Result<TurnEnd> {
-        let Some(model) = self.current.settings.model.clone() else { return self.wait_for_external_reply().await };
+        let Some(model) = self.agent_runtime.paid_model(&self.current.settings) else {
+            return self.wait_for_external_reply().await;
+        };
         loop {
             // A program that the agent started may have replied in its name.
             let over = matches!(self.records().last(), Some(TranscriptRecord::Ended { .. }));
@@ -215,7 +222,7 @@ impl<'a> RunningTurn<'a> {
                     let result = failure(&Error::interrupted(said));
                     self.outcome(result, 0, 0)?;
                 }
-                NextStep::Ask => match self.ask(&*model).await? {
+                NextStep::Ask => match self.ask(&model).await? {
                     AskOutcome::Call(call) => self.act(call).await?,
                     AskOutcome::Malformed => (),
                     AskOutcome::Ended(end) => return Ok(end),
@@ -225,9 +232,9 @@ impl<'a> RunningTurn<'a> {
     }
 
     /// Asks the model, and records its answer together with the intended call.
-    async fn ask(&mut self, model: &dyn Model) -> Result<AskOutcome> {
-        if let Some(end) = self.agent_over() {
-            return Ok(AskOutcome::Ended(end));
+    async fn ask(&mut self, model: &PaidModel) -> Result<AskOutcome> {
+        if let Err(error) = self.agent_runtime.ledger.check(&self.agent_runtime.agent) {
+            return Ok(AskOutcome::Ended(TurnEnd::failed("budget_exceeded", error)));
         }
         let round = self.round() + 1;
         self.warn();
@@ -238,36 +245,47 @@ impl<'a> RunningTurn<'a> {
             Err(error) => return Ok(AskOutcome::Ended(TurnEnd::failed("context", error))),
         };
         agent_runtime.thoughts.begin(&self.current.job.id, round, clock.now_ms());
-        let begun = clock.now_ms();
         let (left, thoughts) = (self.time_left(), agent_runtime.thoughts.clone());
         let mut watch = |piece| thoughts.add_piece(&piece);
-        let answer = tokio::time::timeout(left.unwrap_or(Duration::MAX / 4), model.answer(&ask, &mut watch)).await;
-        let said = match answer {
-            Ok(Ok(said)) => said,
+        let answer = tokio::time::timeout(left.unwrap_or(Duration::MAX / 4), model.ask(ask, &mut watch)).await;
+        let answer = match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) if error.code == Code::BudgetExceeded => {
+                return Ok(AskOutcome::Ended(TurnEnd::failed("budget_exceeded", error)));
+            }
             Ok(Err(error)) => return Ok(AskOutcome::Ended(TurnEnd::failed("provider_error", unless_timeout(error)))),
             Err(_) => {
                 let error = Error::budget_exceeded("the turn has used up its seconds");
                 return Ok(AskOutcome::Ended(TurnEnd::failed("budget_exceeded", error)));
             }
         };
-        let (at_ms, call) = (clock.now_ms(), protocol::read(&said));
+        let (at_ms, call) = (clock.now_ms(), protocol::read_as(&answer.said, step::reading(self.records())));
         // The thought first: a reader that has seen the log line of a round finds its thought.
-        let seq = agent_runtime.thoughts.end(&said, at_ms);
+        let seq = agent_runtime.thoughts.end(&answer.said, at_ms);
         self.log_round(round, &call);
-        let mut records = vec![TranscriptRecord::Said { at_ms, ms: at_ms.saturating_sub(begun), seq, said }];
+        if call.as_ref().is_ok_and(|call| call.deviates) {
+            agent_runtime.deviations.fetch_add(1, Ordering::SeqCst);
+        }
+        let mut records = vec![TranscriptRecord::Said { at_ms, ms: answer.ms, seq, said: answer.said.clone() }];
         if let Ok(call) = &call
             && call.tool.acts()
         {
             records.push(TranscriptRecord::Intent { at_ms, call: call.clone() });
         }
-        self.write(records).await?;
+        let earlier = self.unwritten.take();
+        let written = self.transcript.append_with(records, |write| answer.settle(write).1)?;
+        self.count();
+        if let Some(earlier) = earlier {
+            earlier.await?;
+        }
+        written.await?;
         Ok(call.map_or(AskOutcome::Malformed, AskOutcome::Call))
     }
 
     async fn question(&mut self) -> Result<ModelRequest> {
         let settings = &self.current.settings;
         let memory = (self.agent_runtime.remember)().await;
-        let parts = ContextParts {
+        let mut parts = ContextParts {
             core: &self.core,
             memory: &memory,
             history: &self.agent_runtime.history.exchanges(),
@@ -275,7 +293,20 @@ impl<'a> RunningTurn<'a> {
             window: settings.window,
             answer: settings.answer,
         };
-        assemble(&parts, &mut self.rounds)
+        loop {
+            let mut ask = assemble(&parts, &mut self.rounds)?;
+            ask.schema = Some(ANSWER_SCHEMA.clone());
+            let room = settings.window.saturating_sub(ask.max_tokens.into());
+            if ask.at_most() <= room {
+                return Ok(ask); // as nearly always: nothing needs to be counted
+            }
+            let counted = ask.counted().await?;
+            if counted <= room {
+                return Ok(ask);
+            }
+            // Texts with more tokens than their length tells: as much less of them as they are too long.
+            parts.window = (parts.window * room / counted).min(parts.window - parts.window / 32);
+        }
     }
 
     /// Performs a call whose intent is recorded.
@@ -309,7 +340,15 @@ impl<'a> RunningTurn<'a> {
     /// or not at all.
     fn outcome(&mut self, result: Value, ms: u64, parked_ms: u64) -> Result<()> {
         let at_ms = self.agent_runtime.context.clock.now_ms();
-        self.unwritten = Some(self.record(vec![TranscriptRecord::Outcome { at_ms, ms, parked_ms, result }])?);
+        let (ledger, agent) = (&self.agent_runtime.ledger, &self.agent_runtime.agent);
+        let worked = Spent { ms: ms.saturating_sub(parked_ms), ..Spent::default() };
+        let records = vec![TranscriptRecord::Outcome { at_ms, ms, parked_ms, result }];
+        let written = self.transcript.append_with(records, |write| match worked.ms {
+            0 => ledger.write(write),
+            _ => ledger.charge(agent, &worked, write),
+        })?;
+        self.count();
+        self.unwritten = Some(written);
         Ok(())
     }
 
@@ -334,20 +373,7 @@ impl<'a> RunningTurn<'a> {
 
     /// The limits and the usage of the agent over all its turns. A raised budget applies at once.
     fn agent(&self) -> (BudgetLimits, Spent) {
-        (self.agent_runtime.settings().total, self.agent_runtime.history.total().plus(&self.spent()))
-    }
-
-    /// The end of the turn, if the agent's budget is used up.
-    fn agent_over(&self) -> Option<TurnEnd> {
-        let (limits, spent) = self.agent();
-        let Standing::Over(what) = standing(&limits, &spent) else { return None };
-        let agent = &self.agent_runtime.agent;
-        let how = match self.agent_runtime.settings().budget_in_mountspec {
-            true => format!("raise agents.{agent}.budget in the mountspec, or its budget with agents.update"),
-            false => "raise its budget with agents.update".to_owned(),
-        };
-        let said = format!("{agent} has used up its {what}; {how}");
-        Some(TurnEnd::failed("budget_exceeded", Error::budget_exceeded(said)))
+        (self.agent_runtime.settings().total, self.agent_runtime.spent())
     }
 
     /// The time left, if it is limited.

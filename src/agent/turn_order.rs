@@ -1,4 +1,5 @@
-//! The order of an agent's turns: one at a time, as they were queued. The chat uses it; it knows nothing of jobs.
+//! The order of turns: one at a time, as they were queued. The chat uses it for an agent, recall for a conversation; it knows
+//! nothing of jobs.
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;

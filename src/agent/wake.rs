@@ -108,7 +108,7 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Wak
             return;
         };
         cursor = found.seq.unwrap_or_else(|| event_log.last());
-        if let Standing::Over(what) = standing(&agent_runtime.settings().total, &agent_runtime.history.total()) {
+        if let Standing::Over(what) = standing(&agent_runtime.settings().total, &agent_runtime.spent()) {
             agent_runtime.note_budget(json!({"budget": what, "of": "agent", "not_woken_by": rule.on}));
             return heard.note(&rule.on, cursor).await;
         }

@@ -9,6 +9,7 @@ use super::{CommandResult, say};
 use crate::contract::ValueFault;
 use crate::host::{presence, programs, sandbox_level};
 use crate::services::dm::store::{folder_files, unreadable_pages};
+use crate::services::symbols::open as symbols;
 use crate::spec::{self, Spec};
 use acheron_base::{ConfinedDir, Error};
 use acheron_dm::inspect::inspect_folder;
@@ -75,6 +76,12 @@ pub fn on_this_machine(spec: &Spec, here: &Path) -> Vec<ValueFault> {
     faults.retain(|fault| !replaced.iter().any(|other| other.path == fault.path));
     faults.extend(replaced);
     faults.extend(sandbox_level::faults(spec));
+    // The function by which a mount opens them decides; the shape of the spec has been checked before.
+    if spec.symbols.url.is_some()
+        && let Some(fault) = symbols::fault(&spec.symbols)
+    {
+        faults.push(ValueFault { path: "symbols".to_owned(), message: fault.message });
+    }
     faults
 }
 
@@ -92,6 +99,24 @@ fn render(name: &str, faults: &[ValueFault]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// An address that a mount refuses is refused here, by the same function.
+    #[test]
+    #[cfg(feature = "redis")]
+    fn an_address_of_symbols_that_a_mount_refuses_is_refused() {
+        for (symbols, refused) in [
+            (r#""url": "redis://127.0.0.1:6379/0""#, false),
+            (r#""url": "rediss://127.0.0.1:6379/0""#, false),
+            (r#""url": "redis://127.0.0.1:port/0""#, true),
+            (r#""url": "redis://127.0.0.1/zero""#, true),
+            (r#""url": "redis://127.0.0.1", "password_env": "ACHERON_NO_SUCH_VARIABLE""#, true),
+            (r#""url": "rediss://127.0.0.1", "ca_file": "/no/such/file""#, true),
+        ] {
+            let spec = Spec::check(&format!(r#"{{"symbols": {{"backend": "redis", {symbols}}}}}"#)).unwrap();
+            let faults = on_this_machine(&spec, Path::new("/"));
+            assert_eq!(faults.iter().any(|fault| fault.path == "symbols"), refused, "{symbols}: {faults:?}");
+        }
+    }
 
     #[test]
     fn every_fault_is_a_line() {

@@ -38,12 +38,13 @@ const BEGIN: &str = "  mkdir ~/ns && acheron mount ~/ns --daemon
   acheron unmount ~/ns";
 
 /// The environment variables, for the help and for acheron(1).
-const ENVIRONMENT: [(&str, &str); 5] = [
+const ENVIRONMENT: [(&str, &str); 6] = [
     ("ACHERON_LOG", "The log level: error, warn, info or debug."),
     ("NO_COLOR", "If it is set and not empty, nothing is coloured."),
     ("XDG_STATE_HOME", "The state directory is acheron below it, or ~/.local/state/acheron."),
     ("OPENAI_API_KEY, OPENAI_BASE_URL", "The key and the address for models of the kind openai."),
     ("ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL", "The same for models of the kind anthropic."),
+    ("OPENROUTER_API_KEY, OLLAMA_API_KEY, VLLM_API_KEY, LLAMA_API_KEY", "The keys for the kinds of these names."),
 ];
 
 /// Prints a part of a list. A reader that has gone away, such as `head`, has seen enough.

@@ -24,7 +24,7 @@ pub struct MountArgs {
     /// State directory [default: $XDG_STATE_HOME/acheron]
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
-    /// Model: script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external
+    /// Model: script[:FILE], replay:FILE, external, or SERVER:MODEL (openai, anthropic, openrouter, ollama, vllm, llamacpp)
     #[arg(long, value_name = "KIND[:NAME]")]
     pub model: Option<String>,
     /// Record every answer of every model to FILE, for --model replay:FILE
@@ -88,7 +88,7 @@ impl MountArgs {
             spec.model.kind = known.map_err(|_| {
                 Failure::hint(
                     Error::invalid(format!("unknown model kind `{kind}`")),
-                    "script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external",
+                    "script[:FILE], replay:FILE, external, or SERVER:MODEL (openai, anthropic, openrouter, ollama, vllm, llamacpp)",
                 )
             })?;
             spec.model.name = name.map(str::to_owned);

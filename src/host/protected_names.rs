@@ -22,6 +22,17 @@ const PATIENCE: u32 = 20;
 /// Where git keeps the settings and hooks of modules.
 const MODULES: &str = ".git/modules";
 
+/// A directory with this file may pass for a repository of git, whose settings run programs. Only at the top, where people
+/// work: in a real repository git itself writes it.
+const REPOSITORY: &str = "HEAD";
+const HOOKS: &str = ".git/hooks";
+
+/// The names that are protected at the top of a project, whether something has them or not.
+fn at_top(names: &[String]) -> impl Iterator<Item = String> {
+    let git = names.iter().any(|name| name == HOOKS);
+    names.iter().cloned().chain(git.then(|| REPOSITORY.to_owned()))
+}
+
 /// What was found in each directory.
 #[derive(Default)]
 pub struct ProtectedNames(Mutex<BTreeMap<PathBuf, FoundNames>>);
@@ -41,7 +52,7 @@ pub fn rules(known: &ProtectedNames, spec: &Spec, here: &Path) -> Result<Vec<Rul
             Some(found) => found.paths,
             None => known.look(&source, names)?,
         };
-        let paths = found.into_iter().chain(names.iter().map(PathBuf::from)).collect::<BTreeSet<PathBuf>>();
+        let paths = found.into_iter().chain(at_top(names).map(PathBuf::from)).collect::<BTreeSet<PathBuf>>();
         let text = paths.iter().filter_map(|path| path.to_str());
         rules.extend(text.map(|path| Rule::deny(&[Action::Write], format!("{at}/{path}/**"))));
     }
@@ -79,7 +90,7 @@ impl ProtectedNames {
     pub fn of(&self, source: &Path, names: &[String]) -> Vec<String> {
         let found = self.0.lock().get(source).map(|found| found.paths.clone()).unwrap_or_default();
         let text = found.into_iter().filter_map(|path| path.into_os_string().into_string().ok());
-        text.chain(names.iter().cloned()).collect::<BTreeSet<String>>().into_iter().collect()
+        text.chain(at_top(names)).collect::<BTreeSet<String>>().into_iter().collect()
     }
 
     fn look(&self, source: &Path, names: &[String]) -> Result<BTreeSet<PathBuf>> {

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::remote::{ModelServer, PartialAnswer, ProviderProtocol, RemoteModel, alternating};
+use super::answer_form::AnswerForm;
+use super::remote::{PartialAnswer, ProviderProtocol, RemoteModel, alternating};
+use super::server::ModelServer;
 use super::{MessageRole, ModelRequest};
 use acheron_http::{Failure, Request};
 
@@ -12,26 +14,28 @@ pub struct MessagesApi;
 
 impl ProviderProtocol for MessagesApi {
     const NAME: &'static str = "anthropic";
-    const KEY_VARIABLE: &'static str = "ANTHROPIC_API_KEY";
-    const BASE_URL_VARIABLE: &'static str = "ANTHROPIC_BASE_URL";
-    const BASE_URL: &'static str = "https://api.anthropic.com";
 
-    fn request(server: &ModelServer, ask: &ModelRequest) -> Request {
-        let messages: Vec<_> = alternating(&ask.messages)
+    fn request(server: &ModelServer, ask: &ModelRequest, _: AnswerForm) -> Request {
+        let mut messages: Vec<Value> = alternating(&ask.messages)
             .iter()
             .map(|message| {
                 let role = if message.role == MessageRole::User { "user" } else { "assistant" };
                 json!({"role": role, "content": message.text})
             })
             .collect();
+        // The next request begins with all of this one: what ends at a mark is kept by the provider for it.
+        if let Some(last) = messages.last_mut() {
+            last["content"] = cached(last["content"].take());
+        }
+        let system = if ask.system.is_empty() { json!("") } else { cached(json!(ask.system)) };
         let body = json!({
             "model": server.model,
             "max_tokens": ask.max_tokens,
-            "system": ask.system,
+            "system": system,
             "messages": messages,
             "stream": true,
         });
-        let mut request = Request::post(format!("{}/v1/messages", server.base_url), &body);
+        let mut request = server.post("/messages", &body);
         request.headers.push(("anthropic-version", "2023-06-01".to_owned()));
         request.secret = server.key.clone().map(|key| ("x-api-key", "", key));
         request
@@ -65,6 +69,11 @@ impl ProviderProtocol for MessagesApi {
     }
 }
 
+/// A text at whose end the provider's cache is marked.
+fn cached(text: Value) -> Value {
+    json!([{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}])
+}
+
 /// A content block, or a delta of one.
 fn block(block: &Value, answer: &mut PartialAnswer) {
     match block["type"].as_str().unwrap_or_default() {
@@ -75,13 +84,17 @@ fn block(block: &Value, answer: &mut PartialAnswer) {
     }
 }
 
-/// Token counts and the model's name. Tokens written to or read from a cache count as input.
+/// Token counts, the model's name and the end of the answer. Tokens written to or read from a cache count as input.
 fn note(message: &Value, answer: &mut PartialAnswer) {
     let usage = &message["usage"];
     if let Some(input) = usage["input_tokens"].as_u64() {
-        let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"];
-        answer.input = Some(input + cached.iter().filter_map(|key| usage[*key].as_u64()).sum::<u64>());
+        let cached = |key: &str| usage[key].as_u64().unwrap_or_default();
+        answer.cache_write = cached("cache_creation_input_tokens");
+        answer.cache_read = cached("cache_read_input_tokens");
+        answer.input = Some(input + answer.cache_write + answer.cache_read);
     }
+    let stopped = message["delta"].get("stop_reason").unwrap_or(&message["stop_reason"]);
+    answer.cut |= stopped == "max_tokens";
     answer.output = usage["output_tokens"].as_u64().or(answer.output);
     if let Some(model) = message["model"].as_str() {
         answer.model = Some(model.to_owned());

@@ -5,13 +5,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::anthropic::{Anthropic, MessagesApi};
+use super::Model;
+use super::anthropic::Anthropic;
 use super::guide::Guide;
-use super::openai::{ChatCompletions, OpenAi};
-use super::remote::ModelServer;
+use super::openai::OpenAi;
 use super::replay::Replay;
+use super::responses::OpenAiResponses;
 use super::script::Script;
-use super::{Model, remote::ProviderProtocol};
+use super::server::{ANTHROPIC, COMPATIBLE, ModelServer, ServerPreset, Silence};
 use acheron_base::{Error, Result, quoted};
 use acheron_http::Http;
 
@@ -24,16 +25,20 @@ pub enum ModelConfig {
     /// A script file; without one, the built-in guide.
     Script(Option<String>),
     Replay(String),
-    OpenAi {
-        model: String,
-        base_url: Option<String>,
-    },
-    Anthropic {
-        model: String,
-        base_url: Option<String>,
-    },
+    Remote(RemoteConfig),
     /// No model: an external process reads the input and writes the reply.
     External,
+}
+
+/// A model behind a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteConfig {
+    preset: &'static ServerPreset,
+    model: String,
+    base_url: Option<String>,
+    /// The responses API instead of chat completions.
+    pub responses: bool,
+    pub silence: Silence,
 }
 
 impl ModelConfig {
@@ -45,14 +50,17 @@ impl ModelConfig {
         match kind {
             "script" => Ok(ModelConfig::Script(name)),
             "replay" => Ok(ModelConfig::Replay(needed("the file of a recording")?)),
-            ChatCompletions::NAME => Ok(ModelConfig::OpenAi { model: needed("the name of a model")?, base_url }),
-            MessagesApi::NAME => Ok(ModelConfig::Anthropic { model: needed("the name of a model")?, base_url }),
             "external" if name.is_none() => Ok(ModelConfig::External),
             "external" => Err(Error::invalid("model external takes no name")),
-            _ => Err(Error::invalid(format!(
-                "unknown model kind {}; kinds are script, replay, openai, anthropic and external",
-                quoted(kind)
-            ))),
+            _ => {
+                let mut servers = COMPATIBLE.iter().copied().chain([&ANTHROPIC]);
+                let Some(preset) = servers.find(|preset| preset.kind == kind) else {
+                    return Err(Error::invalid(format!("unknown model kind {}; kinds are {}", quoted(kind), kinds())));
+                };
+                let model = needed("the name of a model")?;
+                let (responses, silence) = (false, Silence::default());
+                Ok(ModelConfig::Remote(RemoteConfig { preset, model, base_url, responses, silence }))
+            }
         }
     }
 
@@ -70,17 +78,29 @@ impl ModelConfig {
             ModelConfig::Script(None) => Arc::new(Guide::default()),
             ModelConfig::Script(Some(file)) => Arc::new(Script::read(file, &text(file)?)?),
             ModelConfig::Replay(file) => Arc::new(Replay::read(file, &text(file)?, Some(agent))?),
-            ModelConfig::OpenAi { model, base_url } => {
-                let server = ModelServer::find::<ChatCompletions>(Some(model), base_url.as_deref(), env)?;
-                Arc::new(OpenAi::new(server, http.clone(), seed))
-            }
-            ModelConfig::Anthropic { model, base_url } => {
-                let server = ModelServer::find::<MessagesApi>(Some(model), base_url.as_deref(), env)?;
-                Arc::new(Anthropic::new(server, http.clone(), seed))
-            }
+            ModelConfig::Remote(remote) => remote.open(http, env, seed)?,
             ModelConfig::External => return Ok(None),
         }))
     }
+}
+
+impl RemoteConfig {
+    fn open(&self, http: &Arc<Http>, env: &dyn Fn(&str) -> Option<String>, seed: u64) -> Result<Arc<dyn Model>> {
+        let mut server = ModelServer::find(self.preset, &self.model, self.base_url.as_deref(), env)?;
+        server.silence = self.silence;
+        let http = http.clone();
+        Ok(match (self.preset == &ANTHROPIC, self.responses) {
+            (true, false) => Arc::new(Anthropic::new(server, http, seed)),
+            (true, true) => return Err(Error::invalid("anthropic has no responses API; leave `api` out")),
+            (false, false) => Arc::new(OpenAi::new(server, http, seed)),
+            (false, true) => Arc::new(OpenAiResponses::new(server, http, seed)),
+        })
+    }
+}
+
+fn kinds() -> String {
+    let servers = COMPATIBLE.iter().copied().chain([&ANTHROPIC]).map(|preset| preset.kind);
+    format!("script, replay, {} and external", servers.collect::<Vec<_>>().join(", "))
 }
 
 /// The text of a script or recording: a regular file up to the size limit.

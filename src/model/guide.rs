@@ -30,6 +30,10 @@ impl Model for Guide {
         self.0.as_ref().map_err(Clone::clone)?.answer(ask, watch).await
     }
 
+    fn is_billed(&self) -> bool {
+        false
+    }
+
     fn resume(&self, said: &[String]) {
         if let Ok(script) = self.0.as_ref() {
             script.resume(said);

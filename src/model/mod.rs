@@ -3,20 +3,27 @@
 //! A model takes messages and returns text. No tools of a provider are offered to it, and the provider's stop reason is
 //! not kept. Used by `agent`, `services` and `host`. Uses `acheron-http`; it knows no tree, no tools and no turns.
 
+mod answer_form;
 pub mod anthropic;
 pub mod config;
 mod guide;
 pub mod openai;
 pub mod remote;
 pub mod replay;
+pub mod responses;
 pub mod script;
+pub mod server;
+mod size;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use acheron_base::Result;
+
+pub use size::MESSAGE_TOKENS;
 
 /// A language model, or something that takes the place of one.
 #[async_trait]
@@ -27,12 +34,14 @@ pub trait Model: Send + Sync {
     /// Answers once. `watch` receives the answer while it is generated. Dropping the future cancels the request.
     async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer>;
 
+    /// Whether somebody counts what it is asked. A script is free: nothing is lost when a crash forgets a request.
+    fn is_billed(&self) -> bool {
+        true
+    }
+
     /// The answers of an interrupted turn that continues after a restart. Only scripts and recordings use them.
     fn resume(&self, _said: &[String]) {}
 }
-
-/// Opens the model that an agent has now; `None` where there is none.
-pub type OpenModel = dyn Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync;
 
 /// A request to a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +52,9 @@ pub struct ModelRequest {
     pub messages: Vec<Message>,
     /// The token limit of the answer.
     pub max_tokens: u32,
+    /// The JSON Schema of the answer, for servers that can be asked for one.
+    #[serde(skip)]
+    pub schema: Option<Arc<Value>>,
 }
 
 impl ModelRequest {
@@ -94,6 +106,9 @@ pub struct ModelAnswer {
     /// The model used the provider's native tool calls, which were not offered.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub native_call: bool,
+    /// The answer was cut at its token limit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
     pub usage: Usage,
     /// The provider's name of the model that answered.
     pub model: String,
@@ -104,15 +119,33 @@ pub struct ModelAnswer {
 pub struct Usage {
     pub input: u64,
     pub output: u64,
+    /// The part of the input that the provider had in its cache, and the part that it put there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_read: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cache_write: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Usage {
+    pub fn new(input: u64, output: u64) -> Usage {
+        Usage { input, output, ..Usage::default() }
+    }
+
     pub fn total(self) -> u64 {
         self.input.saturating_add(self.output)
     }
 
     pub fn plus(self, other: Usage) -> Usage {
-        Usage { input: self.input.saturating_add(other.input), output: self.output.saturating_add(other.output) }
+        Usage {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+        }
     }
 }
 
@@ -124,19 +157,33 @@ pub struct Prices {
     pub input_per_mtok: f64,
     #[schemars(range(min = 0.0))]
     pub output_per_mtok: f64,
+    /// For input that the provider had in its cache, and for input that it put there; by default that of other input.
+    #[schemars(range(min = 0.0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_read_per_mtok: Option<f64>,
+    #[schemars(range(min = 0.0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_per_mtok: Option<f64>,
 }
 
 impl Prices {
     /// The price of these tokens. Costs are computed from token totals, never summed as fractions.
     pub fn cost(&self, usage: Usage) -> f64 {
-        (usage.input as f64 * self.input_per_mtok + usage.output as f64 * self.output_per_mtok) / 1e6
+        let fresh = usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
+        let parts = [
+            (fresh, self.input_per_mtok),
+            (usage.cache_read, self.cache_read_per_mtok.unwrap_or(self.input_per_mtok)),
+            (usage.cache_write, self.cache_write_per_mtok.unwrap_or(self.input_per_mtok)),
+            (usage.output, self.output_per_mtok),
+        ];
+        parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum::<f64>() / 1e6
     }
 }
 
-/// Estimates the number of tokens in a text from its length, on the high side.
+/// Estimates the number of tokens in a text from its length.
 ///
-/// English prose has four bytes per token, JSON and code about three. A high estimate keeps a context within the
-/// window; budgets use the exact count that comes with the answer.
+/// English prose has four bytes per token, JSON and code about three, base64 fewer than two. What has to fit into a window is
+/// counted ([`ModelRequest::counted`]); budgets use the count that comes with the answer.
 pub fn tokens(text: &str) -> u64 {
     (text.len() as u64).div_ceil(3)
 }
@@ -147,9 +194,12 @@ mod tests {
 
     #[test]
     fn the_cost_of_a_sum_is_the_sum_of_the_costs() {
-        let prices = Prices { input_per_mtok: 3.0, output_per_mtok: 15.0 };
-        let one = Usage { input: 1_000_000, output: 0 };
-        let two = Usage { input: 0, output: 2_000_000 };
+        let prices = Prices { input_per_mtok: 3.0, output_per_mtok: 15.0, ..Prices::default() };
+        let (one, two) = (Usage::new(1_000_000, 0), Usage::new(0, 2_000_000));
         assert_eq!(prices.cost(one.plus(two)), 33.0);
+        let cached = Usage { cache_read: 500_000, cache_write: 250_000, ..one };
+        assert_eq!(prices.cost(cached), 3.0);
+        let cheap = Prices { cache_read_per_mtok: Some(0.5), cache_write_per_mtok: Some(4.0), ..prices };
+        assert_eq!(cheap.cost(cached), 0.75 + 0.25 + 1.0);
     }
 }

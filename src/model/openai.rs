@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::remote::{ModelServer, PartialAnswer, ProviderProtocol, RemoteModel, alternating};
+use super::answer_form::AnswerForm;
+use super::remote::{PartialAnswer, ProviderProtocol, RemoteModel, alternating};
+use super::server::{ModelServer, OPENAI};
 use super::{MessageRole, ModelRequest};
 use acheron_http::{Failure, Request};
 
@@ -12,11 +14,8 @@ pub struct ChatCompletions;
 
 impl ProviderProtocol for ChatCompletions {
     const NAME: &'static str = "openai";
-    const KEY_VARIABLE: &'static str = "OPENAI_API_KEY";
-    const BASE_URL_VARIABLE: &'static str = "OPENAI_BASE_URL";
-    const BASE_URL: &'static str = "https://api.openai.com/v1";
 
-    fn request(server: &ModelServer, ask: &ModelRequest) -> Request {
+    fn request(server: &ModelServer, ask: &ModelRequest, form: AnswerForm) -> Request {
         let mut messages = vec![json!({"role": "system", "content": ask.system})];
         messages.extend(alternating(&ask.messages).iter().map(|message| {
             let role = if message.role == MessageRole::User { "user" } else { "assistant" };
@@ -29,11 +28,12 @@ impl ProviderProtocol for ChatCompletions {
             "stream_options": {"include_usage": true},
         });
         // OpenAI renamed the field, and its newer models reject the old name; compatible servers know only the old one.
-        let limit = if server.base_url == Self::BASE_URL { "max_completion_tokens" } else { "max_tokens" };
+        let limit = if server.base_url == OPENAI.base_url { "max_completion_tokens" } else { "max_tokens" };
         body[limit] = ask.max_tokens.into();
-        let mut request = Request::post(format!("{}/chat/completions", server.base_url), &body);
-        request.secret = server.key.clone().map(|key| ("authorization", "Bearer ", key));
-        request
+        if let Some(form) = form.response_format(ask) {
+            body["response_format"] = form;
+        }
+        authorized(server, server.post("/chat/completions", &body))
     }
 
     fn event(event: &Value, answer: &mut PartialAnswer) -> Result<(), Failure> {
@@ -45,6 +45,7 @@ impl ProviderProtocol for ChatCompletions {
         note(event, answer);
         // The usage follows before the end of the stream, and some servers close without `[DONE]`.
         answer.complete |= choice["finish_reason"].is_string();
+        answer.cut |= choice["finish_reason"] == "length";
         Ok(())
     }
 
@@ -58,8 +59,15 @@ impl ProviderProtocol for ChatCompletions {
         }
         take(message, answer);
         note(body, answer);
+        answer.cut |= body["choices"][0]["finish_reason"] == "length";
         Ok(())
     }
+}
+
+/// The request with the server's key.
+pub fn authorized(server: &ModelServer, mut request: Request) -> Request {
+    request.secret = server.key.clone().map(|key| ("authorization", "Bearer ", key));
+    request
 }
 
 /// Text, reasoning and native tool calls of a message or of a delta.
@@ -77,6 +85,7 @@ fn note(body: &Value, answer: &mut PartialAnswer) {
     let usage = &body["usage"];
     answer.input = usage["prompt_tokens"].as_u64().or(answer.input);
     answer.output = usage["completion_tokens"].as_u64().or(answer.output);
+    answer.cache_read = usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(answer.cache_read);
     if let Some(model) = body["model"].as_str().filter(|model| !model.is_empty()) {
         answer.model = Some(model.to_owned());
     }

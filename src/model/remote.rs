@@ -1,4 +1,4 @@
-//! Models behind an HTTP server: address, key, request and stream.
+//! Models behind an HTTP server: request and stream.
 //!
 //! A provider implements [`ProviderProtocol`], which builds requests and parses events; the rest is common to all providers.
 
@@ -12,53 +12,21 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::Value;
 
-use super::{AnswerPiece, Message, MessageRole, Model, ModelAnswer, ModelRequest, Usage, tokens};
-use acheron_base::{Error, Result};
-use acheron_http::{BodySink, Failure, Flow, Head, Http, Request, Secret, sse};
+use super::answer_form::AnswerForm;
+use super::server::ModelServer;
+use super::{AnswerPiece, Message, MessageRole, Model, ModelAnswer, ModelRequest, Usage};
+use acheron_base::{Error, Result, tokens};
+use acheron_http::{BodySink, Failure, Flow, Head, Http, Request, sse};
 
 /// The size limit of a response in bytes; events carry much besides the text.
 const MAX_RESPONSE_BYTES: u64 = 8 << 20;
 
-/// The address of a model and its credentials.
-#[derive(Clone, Debug)]
-pub struct ModelServer {
-    /// The provider's name of the model.
-    pub model: String,
-    /// Without a trailing slash.
-    pub base_url: String,
-    /// From the environment, never from a file. A local server may need none.
-    pub key: Option<Secret>,
-}
-
-impl ModelServer {
-    /// Determines the server from the configuration and the environment, which `env` looks up.
-    pub fn find<D: ProviderProtocol>(
-        model: Option<&str>,
-        base_url: Option<&str>,
-        env: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<ModelServer> {
-        let env = |name: &str| env(name).filter(|value| !value.trim().is_empty());
-        let Some(model) = model.filter(|model| !model.is_empty()) else {
-            return Err(Error::invalid(format!("{} needs the name of a model", D::NAME)));
-        };
-        let given = base_url.map(str::to_owned).or_else(|| env(D::BASE_URL_VARIABLE));
-        let key = env(D::KEY_VARIABLE).map(|key| Secret::new(key.trim()));
-        if key.is_none() && given.is_none() {
-            return Err(Error::unavailable(format!("{} is not set; {} needs it", D::KEY_VARIABLE, D::NAME)));
-        }
-        let base_url = given.unwrap_or_else(|| D::BASE_URL.to_owned()).trim_end_matches('/').to_owned();
-        Ok(ModelServer { model: model.to_owned(), base_url, key })
-    }
-}
-
 /// The protocol of a provider.
 pub trait ProviderProtocol: Send + Sync + 'static {
+    /// For messages.
     const NAME: &'static str;
-    const KEY_VARIABLE: &'static str;
-    const BASE_URL_VARIABLE: &'static str;
-    const BASE_URL: &'static str;
 
-    fn request(server: &ModelServer, ask: &ModelRequest) -> Request;
+    fn request(server: &ModelServer, ask: &ModelRequest, form: AnswerForm) -> Request;
     /// Parses one event of the stream.
     fn event(event: &Value, answer: &mut PartialAnswer) -> Result<(), Failure>;
     /// Parses the body of a server that does not stream.
@@ -73,6 +41,11 @@ pub struct PartialAnswer {
     pub native_call: bool,
     pub input: Option<u64>,
     pub output: Option<u64>,
+    /// The parts of the input that were read from the provider's cache and written to it.
+    pub cache_read: u64,
+    pub cache_write: u64,
+    /// The answer ends at its token limit.
+    pub cut: bool,
     pub model: Option<String>,
     /// The provider has ended the stream.
     pub finished: bool,
@@ -99,17 +72,30 @@ impl PartialAnswer {
     /// The failure that a provider reports within a stream; overload and server errors may be retried.
     pub fn trouble(error: &Value) -> Failure {
         let said = acheron_http::error_summary(error.to_string().as_bytes());
-        let kind = ["type", "code"].into_iter().find_map(|key| error.get(key).and_then(Value::as_str)).unwrap_or("");
+        let kinds = || ["type", "code"].into_iter().filter_map(|key| error.get(key).and_then(Value::as_str));
         let error = Error::provider(format!("the model's server aborted: {said}"));
         let passing = ["overloaded", "rate_limit", "server_error", "api_error", "timeout"];
-        if passing.iter().any(|word| kind.contains(word)) { Failure::transient(error) } else { error.into() }
+        if kinds().any(|kind| passing.iter().any(|word| kind.contains(word))) {
+            Failure::transient(error)
+        } else {
+            error.into()
+        }
     }
 
     fn said(self, ask: &ModelRequest, model: &str) -> ModelAnswer {
-        let asked = || tokens(&ask.system) + ask.messages.iter().map(|message| tokens(&message.text)).sum::<u64>();
-        let given = || tokens(&self.text) + tokens(&self.thoughts);
+        // A server that does not report its counts is no reason to spend more than is allowed.
+        let asked = || {
+            tokens::count(&ask.system) + ask.messages.iter().map(|message| tokens::count(&message.text)).sum::<u64>()
+        };
+        let given = || tokens::count(&self.text) + tokens::count(&self.thoughts);
         ModelAnswer {
-            usage: Usage { input: self.input.unwrap_or_else(asked), output: self.output.unwrap_or_else(given) },
+            usage: Usage {
+                input: self.input.unwrap_or_else(asked),
+                output: self.output.unwrap_or_else(given),
+                cache_read: self.cache_read,
+                cache_write: self.cache_write,
+            },
+            cut: self.cut,
             thoughts: Some(self.thoughts).filter(|thoughts| !thoughts.is_empty()),
             native_call: self.native_call,
             model: self.model.unwrap_or_else(|| model.to_owned()),
@@ -154,20 +140,34 @@ impl<D: ProviderProtocol> RemoteModel<D> {
 #[async_trait]
 impl<D: ProviderProtocol> Model for RemoteModel<D> {
     fn name(&self) -> String {
-        format!("{}:{}", D::NAME, self.server.model)
+        format!("{}:{}", self.server.preset.kind, self.server.model)
     }
 
     async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
-        let request = Request { limit: MAX_RESPONSE_BYTES, ..D::request(&self.server, ask) };
-        let mut listener = AnswerReader::<D>::new(watch);
         // The same request gets the same pauses, so that a run can be repeated.
         let mut dice = StdRng::seed_from_u64(self.seed ^ ask.messages.len() as u64);
-        match self.http.fetch(&request, &mut dice, &mut listener).await {
+        let mut listener = AnswerReader::<D>::new(watch);
+        let mut form = AnswerForm::of(&self.server, ask);
+        let (request, fetched) = loop {
+            let request = Request { limit: MAX_RESPONSE_BYTES, ..D::request(&self.server, ask, form) };
+            let fetched = self.http.fetch(&request, &mut dice, &mut listener).await;
+            match fetched.as_ref().err().and_then(|failure| form.after(failure, &self.server)) {
+                Some(next) => form = next,
+                None => break (request, fetched),
+            }
+        };
+        match fetched {
             Ok(()) => Ok(listener.answer.said(ask, &self.server.model)),
             Err(failure) => {
                 let mut error = failure.error;
-                if matches!(failure.status, Some(401 | 403)) {
-                    error.message.push_str(&format!("; is {} right?", D::KEY_VARIABLE));
+                let ModelServer { preset, model, .. } = &self.server;
+                match failure.status {
+                    Some(401 | 403) => error.message.push_str(&format!("; is {} right?", preset.key_variable)),
+                    Some(404) => {
+                        let hint = format!("; {} was asked for `{model}`: is base_url right?", request.url);
+                        error.message.push_str(&hint);
+                    }
+                    _ => (),
                 }
                 Err(error)
             }

@@ -83,6 +83,10 @@ impl Model for RecordingModel {
         answer
     }
 
+    fn is_billed(&self) -> bool {
+        self.model.is_billed()
+    }
+
     fn resume(&self, said: &[String]) {
         self.model.resume(said);
     }
@@ -135,6 +139,10 @@ impl Model for Replay {
             Some(_) => Err(Error::provider(format!("the recording {} has a line without an answer", self.name))),
             None => Err(Error::provider(format!("the recording {} is at its end", self.name))),
         }
+    }
+
+    fn is_billed(&self) -> bool {
+        false
     }
 
     fn resume(&self, said: &[String]) {

@@ -161,8 +161,12 @@ impl Model for Script {
         };
         watch(AnswerPiece::Text(text.clone()));
         let asked = tokens(&ask.system) + ask.messages.iter().map(|message| tokens(&message.text)).sum::<u64>();
-        let usage = Usage { input: asked, output: tokens(&text) };
+        let usage = Usage::new(asked, tokens(&text));
         Ok(ModelAnswer { text, usage, model: self.name(), ..ModelAnswer::default() })
+    }
+
+    fn is_billed(&self) -> bool {
+        false
     }
 
     /// Marks the lines that gave these answers as used. A line with captures may have given any answer.

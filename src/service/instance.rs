@@ -49,6 +49,9 @@ pub struct ServiceStatus {
     pub operation: Option<String>,
     pub updated_at_ms: Option<u64>,
     pub error: Option<Error>,
+    /// How far work in the background is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub progress: Option<Value>,
 }
 
 impl ServiceInstance {
@@ -173,7 +176,7 @@ impl ServiceInstance {
         };
         let work = match operation.effect {
             Effect::Write => Work::Write(self.write_work(caller, &call.agent)?),
-            Effect::Read | Effect::Execute => Work::Run(self.run_work(caller.clone(), operation)),
+            Effect::Read | Effect::Execute => Work::Run(self.run_work(caller.clone(), operation, &call)),
         };
         Ok(PlannedCall { call, work, accepted: None })
     }
@@ -184,14 +187,18 @@ impl ServiceInstance {
         Ok(Box::new(move |commit, job| serve.write(&WriteCx::new(commit, &caller, job, &clock, &log), &job.call)))
     }
 
-    fn run_work(&self, caller: Caller, operation: &Operation) -> RunWork {
+    fn run_work(&self, caller: Caller, operation: &Operation, call: &Call) -> RunWork {
         let (serve, context, deadline) = (self.serve.clone(), self.context.clone(), operation.deadline);
+        let (turn, place) = serve.turn(call).map(|turn| (turn.first, turn.place)).unzip();
         let start = move |job: Arc<Job>| -> JobWork {
             let (agent, clock) = (job.call.agent.clone(), context.clock.clone());
             let cx = Cx { caller, agent, job, deadline, clock, context };
-            Box::pin(async move { serve.invoke(&cx, &cx.job.call).await })
+            Box::pin(async move {
+                let _place = place;
+                serve.invoke(&cx, &cx.job.call).await
+            })
         };
-        RunWork { start: Box::new(start), deadline, quick: operation.quick, turn: None }
+        RunWork { start: Box::new(start), deadline, quick: operation.quick, turn }
     }
 
     /// Runs a job that an earlier run of the host left queued, if its arguments were journaled.
@@ -214,7 +221,8 @@ impl ServiceInstance {
         }
         let caller = Caller::of(job.call.principal.clone());
         self.note(&job.call.agent, LastCall::Job(job.clone()));
-        self.context.runner.resume(&self.call_queue, job, self.run_work(caller, operation));
+        let work = self.run_work(caller, operation, &job.call);
+        self.context.runner.resume(&self.call_queue, job, work);
     }
 
     /// Records the last call of an agent.
@@ -237,14 +245,19 @@ impl ServiceInstance {
     }
 
     pub fn status(&self, caller: &Caller) -> ServiceStatus {
+        let progress = self.serve.progress();
         match self.last(caller) {
-            None => ServiceStatus { state: "idle", job_id: None, operation: None, updated_at_ms: None, error: None },
+            None => {
+                let (job_id, operation, updated_at_ms, error) = (None, None, None, None);
+                ServiceStatus { state: "idle", job_id, operation, updated_at_ms, error, progress }
+            }
             Some(LastCall::Refused { operation, error, at_ms }) => ServiceStatus {
                 state: "refused",
                 job_id: None,
                 operation,
                 updated_at_ms: Some(at_ms),
                 error: Some(error),
+                progress,
             },
             Some(LastCall::Job(job)) => job.look(|now| ServiceStatus {
                 state: now.state.name(),
@@ -252,6 +265,7 @@ impl ServiceInstance {
                 operation: Some(job.call.operation.clone()),
                 updated_at_ms: Some(now.updated_at_ms),
                 error: job.status(now).error.cloned(),
+                progress,
             }),
         }
     }

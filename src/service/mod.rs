@@ -18,6 +18,7 @@ mod tests;
 
 use std::any::TypeId;
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
@@ -70,6 +71,16 @@ pub trait Service: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// How far work in the background is, for `status.json`. Quick: the thread that all callers share asks.
+    fn progress(&self) -> Option<Value> {
+        None
+    }
+
+    /// The place of a call among those that must run one after another; none if it may run at once.
+    fn turn(&self, _call: &Call) -> Option<CallTurn> {
+        None
+    }
+
     /// Runs one command. Several commands may run at once. The future is dropped when the call is cancelled or exceeds
     /// its deadline: processes and requests that it started must end with it.
     async fn invoke(&self, cx: &Cx, command: Self::Command) -> Result<Self::Output>;
@@ -82,6 +93,14 @@ pub trait Service: Send + Sync + 'static {
     }
 }
 
+/// The place of a call that waits for others. Waiting takes no slot, and the deadline of the call begins after it.
+pub struct CallTurn {
+    /// Resolves when all calls before it have ended.
+    pub first: Pin<Box<dyn Future<Output = ()> + Send>>,
+    /// Dropped when the call has ended.
+    pub place: Box<dyn Send>,
+}
+
 /// A service whose types are known only at run time: a program from the mountspec, or a [`Service`] wrapped by
 /// [`typed`].
 #[async_trait]
@@ -90,6 +109,16 @@ pub trait Serve: Send + Sync + 'static {
 
     fn files(&self) -> Vec<(String, Node)> {
         Vec::new()
+    }
+
+    /// How far work in the background is, for `status.json`.
+    fn progress(&self) -> Option<Value> {
+        None
+    }
+
+    /// The place of a call among those that must run one after another.
+    fn turn(&self, _call: &Call) -> Option<CallTurn> {
+        None
     }
 
     /// Runs one call that was checked against the contract.
@@ -140,6 +169,14 @@ impl<S: Service> Serve for TypedService<S> {
 
     fn files(&self) -> Vec<(String, Node)> {
         self.service.files()
+    }
+
+    fn progress(&self) -> Option<Value> {
+        self.service.progress()
+    }
+
+    fn turn(&self, call: &Call) -> Option<CallTurn> {
+        self.service.turn(call)
     }
 
     async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {

@@ -25,7 +25,7 @@ use crate::model::Usage;
 use crate::policy::{Principal, PrincipalCaller, Rule};
 use crate::service::{Cx, Service};
 use crate::spec::{self, ModelChange, TurnLimits, is_id};
-use acheron_base::{ConfinedDir, Error, Result, blocking};
+use acheron_base::{ConfinedDir, Error, Result};
 
 const FILE: &str = "sub_brains.json";
 /// Kinds of helper an agent may keep, helpers that may live at once, and parents above a helper.
@@ -200,10 +200,6 @@ impl SubBrains {
         let turn = CancelOnDrop(job.clone());
         let now = job.end().await;
         drop(turn);
-        if let Ok(parent) = runtimes.chat(agent) {
-            let (history, spent) = (parent.agent_runtime().history.clone(), chat.spent());
-            blocking(move || history.charge(&spent)).await?;
-        }
         match now.outcome.as_deref() {
             Some(Ok(reply)) => {
                 let reply = reply.as_str().map_or_else(|| reply.to_string(), str::to_owned);
@@ -242,11 +238,15 @@ impl SubBrains {
     fn promised(&self) -> Spent {
         let (mut promised, own) = (Spent::default(), Some(&*self.parts.agent));
         for (id, child) in self.parts.profiles.all().iter().filter(|(_, child)| child.parent.as_deref() == own) {
-            if self.parts.runtimes.chat(id).is_ok_and(|chat| !chat.idle()) {
-                let TurnLimits { rounds, tokens, seconds, money } = child.spec.limits;
-                let usage = Usage { input: tokens, output: 0 };
-                let ms = seconds.saturating_mul(1000);
-                promised = promised.plus(&Spent { rounds: rounds.into(), usage, ms, money: money.unwrap_or_default() });
+            if let Ok(chat) = self.parts.runtimes.chat(id)
+                && !chat.idle()
+            {
+                // What a helper has used is paid for by its parent at once.
+                let left = limits_of(&child.spec.limits).less(&chat.spent());
+                let usage = Usage { input: left.tokens.unwrap_or_default(), ..Usage::default() };
+                let ms = left.seconds.unwrap_or_default().saturating_mul(1000);
+                let (rounds, money) = (left.rounds.unwrap_or_default(), left.money.unwrap_or_default());
+                promised = promised.plus(&Spent { rounds, usage, ms, money });
             }
         }
         promised

@@ -62,7 +62,8 @@ impl Spec {
         static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
             serde_json::from_str(include_str!("../../mountspec/SCHEMA.json")).unwrap_or_else(|_| Spec::schema())
         });
-        let of_schema = check::faults(&SCHEMA, &SCHEMA, &value);
+        let mut of_schema = check::faults(&SCHEMA, &SCHEMA, &value);
+        of_schema.iter_mut().for_each(no_key_here);
         let read = match serde_json::from_value::<Spec>(value.clone()) {
             Ok(spec) => Ok(spec),
             Err(err) => Err((PartialSpec::read(value, &of_schema), err)),
@@ -108,6 +109,23 @@ impl Spec {
     /// The model of an agent: the default model with the agent's changes.
     pub fn model_of(&self, agent: &AgentSpec) -> ModelSpec {
         agent.model.over(&self.model)
+    }
+}
+
+/// Says where a key belongs, if that is what an unknown key of the mountspec is.
+fn no_key_here(fault: &mut ValueFault) {
+    let name = fault.message.strip_prefix("unknown key `").and_then(|rest| rest.split('`').next());
+    let is_key = name.is_some_and(|name| {
+        let name = name.to_ascii_lowercase().replace(['-', '_'], "");
+        name == "apikey" || name == "key" || name == "authtoken" || name == "token"
+    });
+    if is_key && fault.path.split('.').any(|part| part == "model" || part == "narrator") {
+        fault.message = format!(
+            "unknown key {}: the mountspec holds no secrets; set the variable of the provider in the environment of \
+             `acheron mount` ({})",
+            acheron_base::quoted(name.unwrap_or_default()),
+            crate::model::server::key_variables()
+        );
     }
 }
 

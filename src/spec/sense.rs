@@ -1,7 +1,7 @@
 //! Checks that a schema cannot express: names that must exist, settings that depend on one another.
 
 use super::operation_schema;
-use super::{AgentSpec, LAYOUT, ModelKind, ModelSpec, OperationSpec, ServiceSpec, Spec, SymbolsBackend};
+use super::{AgentSpec, LAYOUT, ModelApi, ModelKind, ModelSpec, OperationSpec, ServiceSpec, Spec, SymbolsBackend};
 use crate::contract::check::{ValueFault, join};
 use crate::contract::{self, Contract, Effect};
 use crate::events::Selector;
@@ -223,11 +223,13 @@ impl Faults {
     fn model(&mut self, path: &str, model: &ModelSpec) {
         let named = model.name.as_deref().is_some_and(|name| !name.is_empty());
         match model.kind {
-            ModelKind::Openai | ModelKind::Anthropic if !named => {
-                self.add(&join(path, "name"), "must name the model");
-            }
             ModelKind::Replay if !named => self.add(&join(path, "name"), "must name the recording"),
+            ModelKind::Script | ModelKind::Replay | ModelKind::External => {}
+            _ if !named => self.add(&join(path, "name"), "must name the model"),
             _ => {}
+        }
+        if model.kind == ModelKind::Anthropic && model.api == ModelApi::Responses {
+            self.add(&join(path, "api"), "anthropic has no responses API; leave it out");
         }
         if let Some(url) = model.base_url.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
             self.add(

@@ -44,6 +44,17 @@ fn every_fault_is_named_with_its_path() {
         (r#"{"agnets": {}}"#, &[r#"unknown key `agnets`; did you mean agents?"#]),
         (r#"{"modle": {}}"#, &[r#"unknown key `modle`; did you mean model?"#]),
         (
+            r#"{"model": {"kind": "openai", "name": "m", "api_key": "sk-1"}}"#,
+            &["model: unknown key `api_key`: the mountspec holds no secrets; set the variable of the provider in the \
+               environment of `acheron mount` (OPENAI_API_KEY, OPENROUTER_API_KEY, OLLAMA_API_KEY, VLLM_API_KEY, \
+               LLAMA_API_KEY, ANTHROPIC_API_KEY)"],
+        ),
+        (r#"{"model": {"kind": "vllm"}}"#, &["model.name: must name the model"]),
+        (
+            r#"{"model": {"kind": "anthropic", "name": "m", "api": "responses"}}"#,
+            &["model.api: anthropic has no responses API; leave it out"],
+        ),
+        (
             r#"{"agents": {"a": {"limits": {"ruonds": 3}}}}"#,
             &[r#"agents.a.limits: unknown key `ruonds`; did you mean rounds?"#],
         ),
@@ -110,7 +121,9 @@ fn every_fault_is_named_with_its_path() {
         ),
         (
             r#"{"dm": {"narrator": {"kind": 5}}}"#,
-            &["dm.narrator.kind: must be one of anthropic, script, replay, openai, external, not a number"],
+            &[
+                "dm.narrator.kind: must be one of anthropic, script, replay, openai, ollama, openrouter, vllm, llamacpp, external, not a number",
+            ],
         ),
         (r#"{"model": {"kind": "openai"}}"#, &["model.name: must name the model"]),
         (

@@ -52,13 +52,41 @@ pub struct ModelSpec {
     pub kind: ModelKind,
     /// The provider's name of the model; for `script` and `replay` a file.
     pub name: Option<String>,
-    /// The URL of another server with the same protocol.
+    /// The URL of another server with the same protocol, with or without `/v1`.
     pub base_url: Option<String>,
+    /// The API of an OpenAI-like server.
+    #[serde(skip_serializing_if = "is_default")]
+    pub api: ModelApi,
     /// The size of the context window.
     #[schemars(range(min = 1024))]
     pub context_tokens: u32,
     /// The prices; required by a limit in money.
     pub prices: Prices,
+    /// How long the server may take to begin its answer; by default 120.
+    #[schemars(range(min = 1, max = 3600))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_byte_seconds: Option<u32>,
+    /// How long the server may be silent within its answer; by default 60.
+    #[schemars(range(min = 1, max = 3600))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u32>,
+    /// Whether a call that is not written exactly as the contract asks is a fault.
+    #[serde(skip_serializing_if = "is_default")]
+    pub strict: bool,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelApi {
+    /// `/v1/chat/completions`, which every such server has.
+    #[default]
+    Chat,
+    /// `/v1/responses`.
+    Responses,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -72,7 +100,15 @@ pub enum ModelKind {
     /// OpenAI or a compatible server.
     Openai,
     Anthropic,
-    /// A process outside reads `chat/control/input` and writes `chat/control/reply`.
+    /// A local Ollama: http://127.0.0.1:11434.
+    Ollama,
+    /// https://openrouter.ai/api/v1, with `OPENROUTER_API_KEY`.
+    Openrouter,
+    /// A local vLLM: http://127.0.0.1:8000.
+    Vllm,
+    /// A local llama.cpp server: http://127.0.0.1:8080.
+    Llamacpp,
+    /// A process outside reads `chat/pending.json` and writes `chat/control/reply.json`.
     External,
 }
 
@@ -91,6 +127,16 @@ pub struct ModelChange {
     pub context_tokens: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api: Option<ModelApi>,
+    #[schemars(range(min = 1, max = 3600))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_byte_seconds: Option<u32>,
+    #[schemars(range(min = 1, max = 3600))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict: Option<bool>,
 }
 
 /// An agent.
@@ -170,7 +216,7 @@ pub struct ProjectSpec {
 }
 
 /// The files of a project that other programs run or obey by themselves.
-const PROTECTED: [&str; 14] = [
+const PROTECTED: [&str; 35] = [
     ".git/hooks",
     ".git/config",
     ".git/config.worktree",
@@ -185,6 +231,27 @@ const PROTECTED: [&str; 14] = [
     ".github/workflows",
     ".gitlab-ci.yml",
     ".husky",
+    ".gemini",
+    ".qwen",
+    ".opencode",
+    "opencode.json",
+    "opencode.jsonc",
+    ".windsurf",
+    ".zed",
+    ".aider.conf.yml",
+    ".devcontainer",
+    ".devcontainer.json",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    ".lefthook.yml",
+    ".mise.toml",
+    "mise.toml",
+    ".exrc",
+    ".nvimrc",
+    ".nvim.lua",
+    ".dir-locals.el",
+    ".pnpmfile.cjs",
+    ".yarnrc.yml",
 ];
 
 fn is_protected_by_default(protected: &[String]) -> bool {
@@ -316,13 +383,34 @@ pub struct MemorySpec {
     pub active_tokens: u64,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "Symbols")]
 pub struct SymbolsSpec {
     pub backend: SymbolsBackend,
-    /// For `redis`: `redis://host:port/db`.
+    /// For `redis`: `redis://host:port/db`, or `rediss://` with TLS.
     pub url: Option<String>,
+    /// For `redis`: begins every key. Hosts that share symbols have the same one.
+    pub prefix: String,
+    /// For `redis`: the environment variable with the user.
+    pub user_env: Option<String>,
+    /// For `redis`: the environment variable with the password, which need not stand in the URL then.
+    pub password_env: Option<String>,
+    /// For `rediss://`: a file with the certificates to trust, instead of those of the system.
+    pub ca_file: Option<String>,
+}
+
+impl Default for SymbolsSpec {
+    fn default() -> Self {
+        SymbolsSpec {
+            backend: SymbolsBackend::default(),
+            url: None,
+            prefix: "acheron:".to_owned(),
+            user_env: None,
+            password_env: None,
+            ca_file: None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -339,6 +427,24 @@ pub enum SymbolsBackend {
 pub struct RecallSpec {
     /// A directory of Markdown; by default below the state directory.
     pub store: Option<String>,
+    pub limits: RecallLimits,
+}
+
+/// The limits of one turn of a conversation of recall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RecallLimits {
+    /// The pages that the model may read, missing ones included.
+    #[schemars(range(min = 0, max = 100))]
+    pub recalls: u32,
+    /// The searches that it may make.
+    #[schemars(range(min = 0, max = 100))]
+    pub searches: u32,
+    /// The answers that it may give until it must be done.
+    #[schemars(range(min = 1, max = 200))]
+    pub generations: u32,
+    #[schemars(range(min = 1, max = 3600))]
+    pub seconds: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -357,6 +463,7 @@ pub struct DmSpec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Retention {
+    /// Jobs of one agent.
     #[schemars(range(min = 1))]
     pub jobs: u64,
     #[schemars(range(min = 1))]
@@ -379,6 +486,10 @@ impl ModelChange {
             base_url: kept(&self.base_url, &base.base_url),
             context_tokens: self.context_tokens.unwrap_or(base.context_tokens),
             prices: self.prices.unwrap_or(base.prices),
+            api: self.api.unwrap_or(if same { base.api } else { ModelApi::default() }),
+            first_byte_seconds: self.first_byte_seconds.or(base.first_byte_seconds),
+            idle_seconds: self.idle_seconds.or(base.idle_seconds),
+            strict: self.strict.unwrap_or(base.strict),
         }
     }
 }
@@ -421,7 +532,15 @@ impl Default for Spec {
 impl Default for ModelSpec {
     fn default() -> Self {
         let (kind, prices) = (ModelKind::default(), Prices::default());
-        ModelSpec { kind, name: None, base_url: None, context_tokens: 32_768, prices }
+        let (api, context_tokens) = (ModelApi::default(), 32_768);
+        let (name, base_url, first_byte_seconds, idle_seconds) = (None, None, None, None);
+        ModelSpec { kind, name, base_url, api, context_tokens, prices, first_byte_seconds, idle_seconds, strict: false }
+    }
+}
+
+impl Default for RecallLimits {
+    fn default() -> Self {
+        RecallLimits { recalls: 3, searches: 3, generations: 8, seconds: 600 }
     }
 }
 

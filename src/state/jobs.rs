@@ -216,33 +216,32 @@ pub fn recover(tx: &Tx<'_>, decided: &BTreeMap<String, Result<Value>>, now_ms: u
     Ok(found)
 }
 
-/// Deletes at most `batch` ended jobs: those unchanged since `before_ms`, and those beyond the newest `keep`. Returns
-/// their ids; call again until there are none.
-pub fn prune(tx: &Tx<'_>, keep: usize, before_ms: u64, batch: usize) -> Result<Vec<String>> {
+/// Deletes at most `batch` ended jobs that are unchanged since `before_ms`. Returns their ids; call again until there are
+/// none.
+pub fn prune(tx: &Tx<'_>, before_ms: u64, batch: usize) -> Result<Vec<String>> {
     let mut delete = tx.prepare_cached(
         "DELETE FROM jobs WHERE id IN ( \
              SELECT id FROM jobs WHERE state NOT IN ('queued', 'running') \
-             AND (updated_at_ms < ?2 OR id <= (SELECT id FROM jobs ORDER BY id DESC LIMIT 1 OFFSET ?1)) \
-             ORDER BY id LIMIT ?3) RETURNING id",
+             AND updated_at_ms < ?1 ORDER BY id LIMIT ?2) RETURNING id",
     )?;
-    let mut gone =
-        delete.query_map(params![keep, before_ms, batch], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()?;
+    let mut gone = delete.query_map(params![before_ms, batch], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()?;
     gone.sort();
     Ok(gone)
 }
 
-/// The oldest ended jobs of each agent whose jobs have more than `bytes` in all, newest first: without them it has less.
-pub fn beyond_bytes(conn: &Connection, bytes: u64) -> Result<Vec<String>> {
+/// The oldest ended jobs of each agent that has more than `keep` jobs, or jobs of more than `bytes` in all, newest first:
+/// without them it has no more. Counted for each agent, so that none pushes out the jobs of another.
+pub fn beyond(conn: &Connection, keep: usize, bytes: u64) -> Result<Vec<String>> {
     // `octet_length` does not read the value.
     const BYTES: &str = "octet_length(request) + coalesce(octet_length(result), 0)";
     let mut jobs = conn.prepare_cached(&format!("SELECT id, state, agent, {BYTES} FROM jobs ORDER BY id DESC"))?;
-    let (mut totals, mut beyond) = (HashMap::<String, u64>::new(), Vec::new());
+    let (mut totals, mut beyond) = (HashMap::<String, (usize, u64)>::new(), Vec::new());
     let mut rows = jobs.query([])?;
     while let Some(row) = rows.next()? {
-        let total = totals.entry(row.get(2)?).or_default();
-        *total = total.saturating_add(row.get(3)?);
+        let (count, total) = totals.entry(row.get(2)?).or_default();
+        (*count, *total) = (*count + 1, total.saturating_add(row.get(3)?));
         let state: String = row.get(1)?;
-        if *total > bytes && !matches!(state.as_str(), "queued" | "running") {
+        if (*count > keep || *total > bytes) && !matches!(state.as_str(), "queued" | "running") {
             beyond.push(row.get(0)?);
         }
     }

@@ -1,4 +1,4 @@
-//! The tables of the host: its migrations, and the queries for jobs, events, turns and the audit; and backups of the whole state
+//! The tables of the host: its migrations, and the queries for jobs, events, turns, spending and the audit; and backups of the whole state
 //! directory.
 //!
 //! Used by `jobs`, `events`, `agent`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
@@ -13,6 +13,7 @@ mod purge;
 pub mod quota;
 pub mod restore;
 mod retention;
+pub mod spending;
 #[cfg(test)]
 mod test_store;
 pub mod turns;
@@ -35,6 +36,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/4-file-plans.sql"),
     include_str!("steps/5-turns.sql"),
     include_str!("steps/6-events-in-order.sql"),
+    include_str!("steps/7-spending.sql"),
+    include_str!("steps/8-memory-words.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.

@@ -3,12 +3,15 @@
 use acheron_base::Result;
 use acheron_store::{Store, Tx};
 
-/// Deletes the jobs, events and turns of an agent and runs `others` for further tables in the same transaction. Blocks.
+/// Deletes the jobs, events, turns and spending of an agent and runs `others` for further tables in the same transaction. Blocks.
 pub fn purge(store: &Store, agent: &str, others: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> Result<()> {
     let agent = agent.to_owned();
     store.erase(move |tx| {
         for table in ["jobs", "events", "event_logs", "turns"] {
             tx.execute(&format!("DELETE FROM {table} WHERE agent = ?1"), [&agent])?;
+        }
+        for table in ["spending", "reservations"] {
+            tx.execute(&format!("DELETE FROM {table} WHERE payer = ?1"), [&agent])?;
         }
         others(tx)
     })

@@ -10,7 +10,7 @@ const BATCH: usize = 256;
 /// RetentionLimits limits: the newest records up to a count, and none older than a time.
 #[derive(Clone, Copy, Debug)]
 pub struct RetentionLimits {
-    /// Ended jobs.
+    /// Jobs of one agent.
     pub jobs: usize,
     /// Events of one agent.
     pub events: u64,
@@ -35,13 +35,13 @@ pub async fn prune(store: &Store, keep: RetentionLimits) -> Result<Pruned> {
     let mut gone = Pruned::default();
     // Found once and outside the transactions: these look at every entry.
     let found =
-        store.read(move |conn| Ok((audit::surplus(conn, keep.audit)?, jobs::beyond_bytes(conn, keep.job_bytes)?)));
+        store.read(move |conn| Ok((audit::surplus(conn, keep.audit)?, jobs::beyond(conn, keep.jobs, keep.job_bytes)?)));
     let (surplus, mut large) = found.await?;
     loop {
         let (surplus, some) = (surplus.clone(), large.split_off(large.len().saturating_sub(BATCH)));
         let (jobs, events, audit) = store
             .write(move |tx| {
-                let mut jobs = jobs::prune(tx, keep.jobs, keep.before_ms, BATCH)?;
+                let mut jobs = jobs::prune(tx, keep.before_ms, BATCH)?;
                 jobs.extend(jobs::remove(tx, &some)?);
                 Ok((
                     jobs,

@@ -43,6 +43,12 @@ pub fn structured_output() -> Target {
         "<think>",
         "</think>",
         "\n<reasoning>",
+        "{name: 'a', score: 1,}",
+        "// note\n",
+        "True",
+        "“",
+        "1,234.5",
+        "\\u00e9",
     ];
     fn run(input: &[u8]) -> Kind {
         let reply = String::from_utf8_lossy(input);
@@ -51,7 +57,7 @@ pub fn structured_output() -> Target {
             kinds ^= match shape.parse(&reply) {
                 Ok(parsed) => {
                     assert!(shape.complaints(&parsed.value).is_empty(), "{} does not fit", parsed.value);
-                    kind(parsed.from).wrapping_add(parsed.amended.len() as u64)
+                    kind(parsed.from).wrapping_add(parsed.repairs.len() as u64)
                 }
                 Err(unparsed) => {
                     assert!(unparsed.tried.iter().all(|tried| tried.start <= reply.len()));

@@ -83,13 +83,6 @@ fn zip_stores_every_file_whole() {
 }
 
 #[test]
-fn rclone_copies_every_file_whole() {
-    // It compares with the size that it was shown before it opened the file, and with the time of files that go on.
-    let words = ["rclone", "--config", "/dev/null", "copy", "--links", "--local-no-check-updated", "--ignore-size"];
-    copied(&[&words[..], &[".", "$TO"]].concat(), "find . -name '*.rclonelink' -delete");
-}
-
-#[test]
 fn searches_of_an_idle_tree_end_and_find() {
     let house = idle();
     for words in [

@@ -111,6 +111,84 @@ fn an_outside_program_serves_the_turns_of_an_external_agent() {
     );
 }
 
+/// The loop of the page about external models.
+fn serving() -> &'static str {
+    let page = include_str!("../../global-library/topics/external-models.md");
+    page.split("```bash\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap()
+}
+
+#[test]
+fn two_programs_at_once_answer_every_turn_with_its_own_answer() {
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});
+    let said = TestHost::of(&spec.to_string()).says(&format!(
+        r#"
+        answer() {{ sed 's/^/heard /'; }}
+        serve() {{ {} }}
+        serve 2> /dev/null & one=$!; serve 2> /dev/null & two=$!
+        cd agents/self/chat; out=$(mktemp -d)
+        for n in $(seq 1 20); do
+          (exec 3<>control/input; echo "question $n" >&3; cat <&3 > $out/$n) & asked="$asked $!"
+        done
+        wait $asked
+        for n in $(seq 1 20); do [ "$(cat $out/$n)" = "heard question $n" ] || echo "$n got $(cat $out/$n)"; done
+        kill $one $two; rm -r $out
+        jq -c '[.queued, .input]' status.json
+        ls
+        "#,
+        serving()
+    ));
+    assert_eq!(said, "[0,null]\nREADME.md\ncontrol\nhistory.ndjson\nhistory.ndjson.1\nlatest.txt\nstatus.json\n");
+}
+
+#[test]
+fn a_pending_turn_is_shown_until_it_is_answered_once() {
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});
+    TestHost::of(&spec.to_string()).check(
+        r#"
+        cd agents/self/chat
+        echo one > control/input; echo two > control/input; echo three > control/input
+        for n in 1 2; do jq -r .input pending.json; done
+        first=$(jq -r .turn pending.json)
+        reply() { jq -nc --arg turn $1 --arg reply "$2" '{turn: $turn, reply: $reply}' > control/reply.json || jq -r .error.message status.json; }
+        reply $first 'to one'
+        jq -r .input pending.json
+        reply $first again 2> /dev/null > /dev/null; jq -r .error.code status.json
+        echo 'to two' > control/reply
+        jq -c '[.input, .source]' pending.json
+        reply $(jq -r .turn pending.json) 'to three'
+        cat latest.txt
+        jq -r .reply history.ndjson
+        reply job-1 x 2> /dev/null
+        echo '{"turn": 1}' > control/reply.json 2> /dev/null || jq -r .error.code status.json
+        "#,
+        expect![[r#"
+            one
+            one
+            two
+            conflict
+            ["three","chat"]
+            to three
+            to one
+            to two
+
+            to three
+            charon has no turn `job-1`
+            invalid_payload
+        "#]],
+    );
+}
+
+#[test]
+fn who_has_a_model_has_nothing_pending() {
+    TestHost::new().check(
+        "cat agents/self/chat/pending.json; ls agents/self/chat/pending.json",
+        expect![[r#"
+            agents/self/chat/pending.json
+            ! cat: agents/self/chat/pending.json: No such device or address
+        "#]],
+    );
+}
+
 #[test]
 fn a_program_that_polls_reads_the_reply_to_its_message() {
     let spec = json!({"layout": "acheron-1", "model": {"kind": "external"}, "agents": {"charon": {}}});

@@ -82,7 +82,7 @@ fn a_mount_that_cannot_be_is_refused_with_advice() {
             ! error: bad.json cannot be mounted:
             !   unknown key `agnets`; did you mean agents?
             ! error: unknown model kind `fly`
-            ! hint: script[:FILE], replay:FILE, openai:MODEL, anthropic:MODEL or external
+            ! hint: script[:FILE], replay:FILE, external, or SERVER:MODEL (openai, anthropic, openrouter, ollama, vllm, llamacpp)
             ! error: the state directory DIR/ns/state is inside the mount point
             ! hint: choose another with --state DIR
             ! error: no namespace is mounted on DIR/ns

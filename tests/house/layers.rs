@@ -16,7 +16,7 @@ const NAMED_IN: [(&str, &[&str]); 5] = [
     ("redis::", &["src/services/symbols/"]),
 ];
 
-/// The cores of services: their only crate of ours is `acheron-base`, and of that they use the error, the count of tokens and the nearest name.
+/// The cores of services: their only crate of ours is `acheron-base`, and of that they use the error, the scanner of replies, the count of tokens and the nearest name.
 const CORES: [&str; 3] = ["crates/dm", "crates/prompts", "crates/recall"];
 
 /// The code of a file, without comments: those may name anything.
@@ -78,8 +78,14 @@ fn a_core_takes_data_and_returns_data() {
                         "Result",
                         "quoted",
                         "delimited",
+                        "reply_scan",
                         "tokens",
                         "ideograph",
+                        "words",
+                        "each_word",
+                        "is_beginning",
+                        "stem",
+                        "telling",
                         "nearest",
                         "nearest_within",
                         "hint",
@@ -147,6 +153,36 @@ fn no_service_knows_the_host() {
         let named = host.find(&code).filter(|_| file.starts_with("src"));
         assert!(named.is_none(), "{} names {named:?}", file.display());
     }
+}
+
+/// The one file that may ask a model: it reserves before and settles after. `runtimes.rs` opens models and hands them to it.
+const MAY_ASK: &str = "src/agent/ask.rs";
+
+/// Outside `src/model` nothing names the trait of models, or a type that has it, so that nothing can ask one past the budget.
+#[test]
+fn nothing_reaches_a_model_but_the_function_that_pays() {
+    let bare = Regex::new(
+        r"\bdyn Model\b|\bimpl Model\b|\bmodel::(?:\{[^}]*\b)?Model\b|\bmodel::(?:openai|anthropic|guide|script|remote)\b|OpenedModel\(",
+    )
+    .unwrap();
+    let mut opened = Vec::new();
+    for (file, code) in all().into_iter().filter(|(file, _)| file.starts_with("src") && !file.starts_with("src/model"))
+    {
+        let name = file.display().to_string();
+        let tests = name.contains("tests") || name.contains("/test_");
+        let code = code.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        if tests || name == MAY_ASK {
+            continue;
+        }
+        let found = bare.find(code).map(|found| found.as_str());
+        assert_eq!(found, None, "{name} reaches a model without paying; use PaidModel");
+        if code.contains("OpenedModel::new(") {
+            opened.push(name);
+        }
+    }
+    assert_eq!(opened, ["src/agent/runtimes.rs"], "models are opened in one place");
+    let asked = all().into_iter().find(|(file, _)| file == Path::new(MAY_ASK)).map(|(_, code)| code).unwrap();
+    assert_eq!(asked.matches(".0.answer(").count(), 1, "and asked in one");
 }
 
 /// The ways to take the time, an id or chance from the system.

@@ -224,7 +224,7 @@ fn loosened(schema: &Value) -> Vec<jsonschema::Validator> {
 }
 
 /// Objects that no schema tells of, by their keys: what is read, and what the loop of phases hears.
-const ANSWERS: [&[&str]; 7] = [
+const ANSWERS: [&[&str]; 9] = [
     &["ok", "job_id", "result"],
     &["has_invoke"],
     &["progress"],
@@ -232,6 +232,9 @@ const ANSWERS: [&[&str]; 7] = [
     &["_meta"],
     &["action", "query"],
     &["stale"],
+    // in the description of a section
+    &["fails_unless"],
+    &["use"],
 ];
 
 /// What has no schema is tried: on `wait.json`, on `signal.json`, and as a part of a catalogue.

@@ -95,7 +95,7 @@ fn a_prompt_is_filled_in_read_answered_and_understood() {
               "obols": 2
             }
             ["obols","0 is less than the minimum of 1","He pays {\"obols\":0}.\n"]
-            {"closed":"one","errors":[]}
+            {"closed":"one","was_open":true,"errors":[]}
             ! cat: open/one/text: Invalid argument
             ! cat: open/one/output.json: Invalid argument
         "#]],
@@ -243,6 +243,40 @@ fn what_is_open_keeps_its_template_over_an_edit_and_a_restart_and_says_so() {
             Take Dido across and name the fare.
             its template is gone; it can be used until it is closed
             true
+        "#]],
+    );
+}
+
+/// What is known to be wrong while it is written is refused to the writer, who need not look for it.
+#[test]
+fn a_writer_hears_that_what_it_writes_is_wrong() {
+    ferry().check(
+        r#"
+        cd agents/self/prompts
+        echo '{"prompt":"ferry/crossing","id":"one"}' > control/open.json; jq -c .ok result.json
+        cd open/one
+        echo loud > sections/river/visibility || echo refused
+        echo summary > sections/who/visibility || echo refused
+        printf fu > sections/river/visibility; echo full > sections/river/visibility && cat sections/river/visibility
+        echo '{"name":7}' > params/Passenger.json || echo refused
+        echo 'name: Aeneas' > params/Passenger.json || echo refused
+        { printf '{"name":'; sleep 0; printf '"Aeneas"}'; } > params/Passenger.json && jq -r .name params/Passenger.json
+        echo '[1]' > session.json || echo refused
+        "#,
+        expect![[r#"
+            true
+            refused
+            refused
+            full
+            refused
+            refused
+            Aeneas
+            refused
+            ! bash: line 5: echo: write error: Invalid argument
+            ! bash: line 6: echo: write error: Invalid argument
+            ! bash: line 8: echo: write error: Invalid argument
+            ! bash: line 9: echo: write error: Invalid argument
+            ! bash: line 11: echo: write error: Invalid argument
         "#]],
     );
 }

@@ -59,6 +59,84 @@ fn a_model_walks_from_link_to_link() {
 }
 
 #[test]
+fn messages_that_come_at_once_wait_their_turn_and_none_is_lost() {
+    let lines: Vec<String> = (0..20).map(|number| format!("answer {number}")).collect();
+    house(&lines.iter().map(String::as_str).collect::<Vec<_>>()).check(
+        r#"
+        cd agents/self/recall
+        mkdir conversations/fare
+        for i in $(seq 20); do echo "question $i" > conversations/fare/control/input & done; wait
+        cat conversations/fare/latest.txt
+        cat conversations/fare/messages/*-user.md | grep -o question | wc -l
+        ls conversations/fare/messages | sed 1d | sed 's/^[0-9]*-//' | sort | uniq -c
+        jq -s -c 'map(.state) | unique' $(ls -d ../jobs/*/status.json | grep -v last)
+        mkdir conversations/notes
+        for i in $(seq 20); do
+            echo "{\"conversation\":\"notes\",\"role\":\"user\",\"text\":\"note $i\"}" > control/add.json &
+        done; wait
+        until [ "$(ls conversations/notes/messages | wc -l)" = 20 ]; do sleep 0.02; done
+        cat $(ls -d ../jobs/*/status.json | grep -v last) | jq -s -c 'map(.state) | unique'
+        for i in 1 2 3; do echo '{"conversation":"same"}' > control/new.json & done; wait
+        cat $(ls -d ../jobs/*/status.json | grep -v last) | jq -s -c 'map(select(.operation == "new") | .state) | sort'
+        "#,
+        expect![[r#"
+            answer 19
+            20
+                 20 assistant.md
+                 20 user.md
+            ["done"]
+            ["done"]
+            ["done","failed","failed"]
+        "#]],
+    );
+}
+
+#[test]
+fn a_conversation_can_be_put_away_and_removed() {
+    let house = house(&["one", "two", "three"]);
+    house.check(
+        r#"
+        cd agents/self/recall
+        for id in kept gone; do
+            mkdir conversations/$id
+            echo 'hello' > conversations/$id/control/input
+            cat conversations/$id/latest.txt
+        done
+        mkdir conversations/empty
+        rmdir conversations/kept conversations/empty && ls conversations
+        rm -r conversations/gone && ls conversations
+        rm -r conversations/nothing
+        mkdir conversations/third
+        echo 'hello' > conversations/third/control/input
+        cat conversations/third/latest.txt
+        rm conversations/third/latest.txt conversations/third/control/input
+        ls conversations/third conversations/third/control
+        echo '{"conversation":"third"}' > control/delete.json; jq -c '.result' result.json
+        ls conversations
+        "#,
+        expect![[r#"
+            one
+            two
+            gone
+            three
+            conversations/third:
+            control
+            messages
+            status.json
+
+            conversations/third/control:
+            {"conversation":"third","removed":3}
+            ! rm: cannot remove 'conversations/nothing': No such file or directory
+        "#]],
+    );
+    let kept = crate::common::session(&house.here(), "cat wiki/episodic-raw/*/kept/*-user.md; ls wiki/episodic-raw/*");
+    expect![[r#"
+        hellokept
+    "#]]
+    .assert_eq(&kept);
+}
+
+#[test]
 fn a_turn_is_an_operation_too_and_never_goes_on_for_ever() {
     house(&["<recall>../../secret</recall>", "<recall>River</recall>", "wide"]).check(
         r#"
@@ -74,6 +152,33 @@ fn a_turn_is_an_operation_too_and_never_goes_on_for_ever() {
             - [[River]]: where it is crossed
         "#]],
     );
+}
+
+#[test]
+fn the_limits_of_a_turn_are_keys_of_the_mountspec() {
+    let lines =
+        ["<recall>River</recall><recall>Obol</recall>", "<search>coin</search><search>river</search>", "on", "on"];
+    let script: String = lines.iter().map(|line| format!("{}\n", serde_json::json!(line))).collect();
+    let spec = r#"{"agents":{"charon":{}},"model":{"kind":"script","name":"script.ndjson"},
+        "recall":{"limits":{"recalls":1,"searches":1,"generations":2}}}"#;
+    let house = TestHost::prepared(spec, |here| std::fs::write(here.join("script.ndjson"), script).unwrap());
+    house.check(
+        r#"
+        cd agents/self/recall
+        echo 'Wide. [[Obol]]' > nodes/semantic/River.md
+        echo 'A coin.' > nodes/semantic/Obol.md
+        echo '{"message":"go"}' > control/turn.json
+        jq -c '.result | [.end, .reads, .searches, .generations, (.recalls | map([.name, .code]))]' result.json
+        "#,
+        expect![[r#"
+            ["limit",1,0,2,[["River","served"],["Obol","limit"]]]
+        "#]],
+    );
+    let refused = TestHost::of(r#"{"agents":{"charon":{}}}"#);
+    refused.edit(r#"{"agents":{"charon":{}},"recall":{"limits":{"seconds":0}}}"#);
+    crate::common::until("the fault is told", || {
+        refused.says("cat meta/health.json").contains("recall.limits.seconds")
+    });
 }
 
 #[test]
@@ -158,6 +263,114 @@ fn edits_by_others_are_seen() {
 }
 
 #[test]
+fn a_large_wiki_shows_how_far_it_is_read_and_is_read_once() {
+    let spec = r#"{"agents":{"charon":{}},"recall":{"store":"wiki"}}"#;
+    let mut house = TestHost::prepared(spec, |here| {
+        std::fs::create_dir_all(here.join("wiki/semantic")).unwrap();
+        for number in 0..2000 {
+            let text = format!("# Page {number}\n\n{} word{number} [[P{}]]\n", "plain text ".repeat(50), number + 1);
+            std::fs::write(here.join(format!("wiki/semantic/P{number}.md")), text).unwrap();
+        }
+        std::fs::write(here.join("wiki/index.md"), "[[P0]]\n").unwrap();
+        crate::common::session(here, "find wiki -name '*.md' -exec touch -d '2 days ago' {} +");
+    });
+    let script = r#"
+        cd agents/self/recall
+        jq -c .progress status.json
+        ls nodes/semantic | wc -l
+        jq -c '.progress | [.pages, .to_read]' status.json
+        echo '{"query":"word1234"}' > control/search.json; jq -c '[.result.hits[0].path]' result.json
+        jq -c .progress status.json
+        ls by/broken/semantic by/backlinks/semantic | wc -l
+        grep -c '"indexed":2001' ../events/log.ndjson
+        "#;
+    house.check(
+        script,
+        expect![[r#"
+        null
+        2000
+        [2001,2001]
+        ["semantic/P1234.md"]
+        {"index":"ready","pages":2001,"to_read":2001,"read":2001}
+        2004
+        1
+    "#]],
+    );
+    house.restart();
+    house.check(
+        script,
+        expect![[r#"
+        null
+        2000
+        [2001,0]
+        ["semantic/P1234.md"]
+        {"index":"ready","pages":2001,"to_read":0,"read":0}
+        2004
+        1
+    "#]],
+    );
+}
+
+#[test]
+fn a_page_that_is_renamed_keeps_its_links() {
+    let mut house = house(&["so"]);
+    house.check(
+        r#"
+        cd agents/self/recall
+        printf -- '---\naliases: [Charon fee]\n---\n# The coin\n\n[r](River.md)\n' > nodes/semantic/Obol.md
+        echo 'See [[Obol|a coin]], [[Charon fee]], [o](Obol.md#x) and [[semantic/Obol]].' > nodes/semantic/Fare.md
+        mkdir nodes/episodic
+        mv nodes/semantic/Obol.md nodes/episodic/Drachma.md && ls nodes/semantic nodes/episodic
+        cat nodes/semantic/Fare.md nodes/episodic/Drachma.md nodes/semantic/River.md
+        cat by/backlinks/episodic/Drachma.md; ls by/broken
+        mv nodes/semantic/Fare.md nodes/semantic/River.md
+        mv nodes/semantic/Fare.md nodes/semantic/Fare.txt
+        mv nodes/index.md nodes/start.md
+        echo '{"name":"the coin","to":"semantic/Coin.md"}' > control/rename.json; jq -c .result result.json
+        cat nodes/semantic/Fare.md
+        for name in 'Charon Fee' 'coin#Nowhere'; do
+            echo "{\"name\":\"$name\"}" > control/read.json; jq -c '.result | [.path, .missing_heading]' result.json
+        done
+        "#,
+        expect![[r#"
+            nodes/episodic:
+            Drachma.md
+
+            nodes/semantic:
+            Fare.md
+            River.md
+            See [[Drachma|a coin]], [[Charon fee]], [o](../episodic/Drachma.md#x) and [[episodic/Drachma]].
+            ---
+            aliases: [Charon fee]
+            ---
+            # The coin
+
+            [r](../semantic/River.md)
+            # River
+
+            Wide and dark. The fare is an [[Drachma]].
+            semantic/Fare.md
+            semantic/River.md
+            {"from":"episodic/Drachma.md","to":"semantic/Coin.md","relinked":["semantic/Fare.md","semantic/River.md"]}
+            See [[Coin|a coin]], [[Charon fee]], [o](Coin.md#x) and [[semantic/Coin]].
+            ["semantic/Coin.md",null]
+            ["semantic/Coin.md","Nowhere"]
+            ! mv: cannot move 'nodes/semantic/Fare.md' to 'nodes/semantic/River.md': File exists
+            ! mv: cannot move 'nodes/semantic/Fare.md' to 'nodes/semantic/Fare.txt': Operation not permitted
+            ! mv: cannot move 'nodes/index.md' to 'nodes/start.md': Operation not permitted
+        "#]],
+    );
+    house.restart();
+    house.check(
+        "cat agents/self/recall/by/backlinks/semantic/Coin.md",
+        expect![[r#"
+            semantic/Fare.md
+            semantic/River.md
+        "#]],
+    );
+}
+
+#[test]
 fn questions_about_the_wiki_are_answered() {
     house(&["so"]).check(
         r#"
@@ -181,7 +394,8 @@ fn questions_about_the_wiki_are_answered() {
         ls conversations/a/messages | wc -l
         "#,
         expect![[r#"
-            ["semantic/Obol.md",4,"A small coin.",["text","text"]]
+            ["semantic/Obol.md",950,"A small coin.",["text","lead","text","lead"]]
+            ["semantic/River.md",142,"Wide and dark. The fare is an [[Obol]].",["linked"]]
             ["semantic/River.md","River"]
             "forbidden"
             [{"link":"Obol","line":3,"to":"semantic/Obol.md"}]

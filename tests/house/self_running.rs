@@ -62,7 +62,8 @@ fn an_agent_plants_nothing_that_runs_by_itself() {
             r#"{RUN}
             run 'for f in .mcp.json .envrc .claude/settings.json .codex/config.toml .cursor/mcp.json .vscode/tasks.json \
                      .idea/x .github/workflows/x.yml .git/hooks/pre-commit .git/hooks/pre-push .git/config .git/commondir \
-                     packages/one/.vscode/tasks.json packages/one/.vscode/more.json; do
+                     packages/one/.vscode/tasks.json packages/one/.vscode/more.json HEAD .gemini/settings.json opencode.json \
+                     .devcontainer/x .pre-commit-config.yaml lefthook.yml .mise.toml .exrc .dir-locals.el .zed/x .pnpmfile.cjs; do
                    (mkdir -p $(dirname $f); echo evil > $f) 2>/dev/null && echo "planted $f"
                    (mkdir -p $(dirname $f); cp notes.txt tmp.$$; mv tmp.$$ $f) 2>/dev/null && echo "moved $f"
                    ln -s notes.txt $f 2>/dev/null && echo "linked $f"; rm -f tmp.$$
@@ -74,7 +75,8 @@ fn an_agent_plants_nothing_that_runs_by_itself() {
         assert_eq!(names(&house), before, "nothing is planted and nothing is left, mirror: {mirror}");
         let hook = std::fs::read_to_string(house.here().join(".git/hooks/pre-push")).unwrap();
         assert_eq!(hook, "exit 0\n");
-        for path in [".mcp.json", ".claude/x", ".git/hooks/x", ".git/config", "packages/one/.vscode/tasks.json"] {
+        for path in ["HEAD", ".mcp.json", ".claude/x", ".git/hooks/x", ".git/config", "packages/one/.vscode/tasks.json"]
+        {
             let said = written_by_tool(&house, path);
             assert!(["forbidden", "not_found"].contains(&said.as_str()), "{mirror} {path}: {said}");
         }

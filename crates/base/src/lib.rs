@@ -1,5 +1,5 @@
 //! The foundation of every layer: one error type, a clock, ids, randomness, blocking work, directories that no path
-//! escapes, texts between delimiters, watching a file, the mount table, the count of tokens, the nearest known name, the primitives that a model can replace. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
+//! escapes, texts between delimiters, JSON in a model's reply, watching a file, the mount table, the count of tokens, the words of a text, the nearest known name, the primitives that a model can replace. Any crate may use it; it uses none of ours. It knows neither the tree, a service nor an agent.
 
 #![forbid(unsafe_code)]
 
@@ -14,12 +14,14 @@ mod ids;
 pub mod mountinfo;
 pub mod nearest;
 mod random;
+pub mod reply_scan;
 mod room;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 pub mod sync;
 pub mod tokens;
 pub mod watch;
+pub mod words;
 
 pub use blocking::blocking;
 pub use clock::Clock;

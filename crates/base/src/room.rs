@@ -14,6 +14,8 @@ type Decide = dyn Fn(u64, u64) -> Result<()> + Send + Sync;
 /// anything is refused, because files may have been removed or replaced.
 pub struct Room {
     below: PathBuf,
+    /// A directory in it whose bytes do not count.
+    without: Option<PathBuf>,
     decide: Box<Decide>,
     used: Mutex<Option<u64>>,
 }
@@ -27,15 +29,24 @@ impl std::fmt::Debug for Room {
 impl Room {
     /// The room below `directory`; `decide` gets the bytes that are used and those that are wanted.
     pub fn new(directory: impl Into<PathBuf>, decide: impl Fn(u64, u64) -> Result<()> + Send + Sync + 'static) -> Self {
-        Room { below: directory.into(), decide: Box::new(decide), used: Mutex::default() }
+        Room { below: directory.into(), without: None, decide: Box::new(decide), used: Mutex::default() }
+    }
+
+    /// Leaves out a directory of what can be made again.
+    pub fn without(self, name: &str) -> Self {
+        Room { without: Some(self.below.join(name)), ..self }
+    }
+
+    fn counted(&self) -> u64 {
+        bytes_below(&self.below).saturating_sub(self.without.as_deref().map_or(0, bytes_below))
     }
 
     /// Takes room for `more` bytes, or refuses.
     pub fn take(&self, more: u64) -> Result<()> {
         let mut used = self.used.lock();
-        let known = *used.get_or_insert_with(|| bytes_below(&self.below));
+        let known = *used.get_or_insert_with(|| self.counted());
         if (self.decide)(known, more).is_err() {
-            let counted = bytes_below(&self.below);
+            let counted = self.counted();
             *used = Some(counted);
             (self.decide)(counted, more)?;
         }

@@ -320,7 +320,7 @@ impl Filesystem for FuseAdapter {
             (Some(mirrored), Some(_)) => {
                 mirrored.rename(req.into(), (parent.0, name), (newparent.0, newname), flags.bits(), reply);
             }
-            (None, None) => reply.error(Errno::EPERM),
+            (None, None) => self.0.rename(req, (parent.0, name), (newparent.0, newname), flags.bits(), reply),
             _ => reply.error(Errno::EXDEV),
         });
     }

@@ -246,6 +246,30 @@ impl Server {
         }
     }
 
+    /// Renames a name that is no mirrored file. `flags` are those of `renameat2(2)`; nothing is exchanged.
+    pub fn rename(
+        self: &Arc<Self>,
+        req: &Request,
+        (parent, name): (u64, &OsStr),
+        (new_parent, new_name): (u64, &OsStr),
+        flags: u32,
+        reply: ReplyEmpty,
+    ) {
+        let by = Requester::from(req);
+        let both = self.child_to_change(by, parent, name).and_then(|(child, caller)| {
+            if flags & !libc::RENAME_NOREPLACE != 0 {
+                return Err(Error::invalid("names are renamed here, not exchanged"));
+            }
+            Ok((child, self.child_to_change(by, new_parent, new_name)?.0, caller))
+        });
+        match both {
+            Ok((child, new, caller)) => self.now_or_in_pool(child.is_quick(), move |server| {
+                server.answer(by, CHANGE, child.dir.rename(&caller, &child.path, &new.path), reply);
+            }),
+            Err(error) => reply.error(errno(&error)),
+        }
+    }
+
     pub fn create(self: &Arc<Self>, req: &Request, parent: u64, name: &OsStr, flags: i32, reply: ReplyCreate) {
         match self.child_to_change(req.into(), parent, name) {
             Ok((child, caller)) => self.now_or_in_pool(child.is_quick(), move |server| {

@@ -51,11 +51,15 @@ pub struct Request {
     pub body: Option<Vec<u8>>,
     /// The size limit of the answer, in bytes.
     pub limit: u64,
+    /// How long the server may be silent before and within its answer, where that differs from the policy.
+    pub first_byte: Option<Duration>,
+    pub idle: Option<Duration>,
 }
 
 impl Request {
     pub fn get(url: impl Into<String>) -> Self {
-        Request { url: url.into(), headers: Vec::new(), secret: None, body: None, limit: 16 << 20 }
+        let (url, headers) = (url.into(), Vec::new());
+        Request { url, headers, secret: None, body: None, limit: 16 << 20, first_byte: None, idle: None }
     }
 
     pub fn post(url: impl Into<String>, body: &serde_json::Value) -> Self {
@@ -174,18 +178,28 @@ impl Http {
                     tracing::info!(%failure.error, failed, ?pause, "an HTTP request is repeated");
                     tokio::time::sleep(pause).await;
                 }
-                None if failed > 1 => {
-                    failure.error.message.push_str(&format!(" ({failed} attempts)"));
+                None => {
+                    if failed > 1 {
+                        failure.error.message.push_str(&format!(" ({failed} attempts)"));
+                    }
+                    if let Retry::After(Some(pause)) = failure.retry
+                        && pause > self.policy.longest_pause
+                    {
+                        let then = httpdate::fmt_http_date(self.clock.now() + pause);
+                        let when = format!("; try again after {then} ({} s from now)", pause.as_secs());
+                        failure.error.message.push_str(&when);
+                    }
                     return Err(failure);
                 }
-                None => return Err(failure),
             }
         }
     }
 
     async fn attempt(&self, request: &Request, sink: &mut dyn BodySink) -> Result<(), Failure> {
         let (sent, host) = self.prepare(request)?;
-        let mut response = within(self.policy.first_byte, &host, "no answer", sent.send()).await?;
+        let (first_byte, idle) =
+            (request.first_byte.unwrap_or(self.policy.first_byte), request.idle.unwrap_or(self.policy.idle));
+        let mut response = within(first_byte, &host, "no answer", sent.send()).await?;
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let content_type = header("content-type").unwrap_or_default();
@@ -195,7 +209,7 @@ impl Http {
             let to = header("location").map(str::to_owned).filter(|_| status.is_redirection());
             let mut said = Vec::new();
             // The body is only for the error message: without it the status is enough.
-            while let Ok(Some(chunk)) = within(self.policy.idle, &host, "silence", response.chunk()).await {
+            while let Ok(Some(chunk)) = within(idle, &host, "silence", response.chunk()).await {
                 said.extend_from_slice(&chunk);
                 if said.len() > ERROR_BODY {
                     break;
@@ -209,7 +223,7 @@ impl Http {
         }
         sink.begin(&Head { content_type })?;
         let mut taken = 0u64;
-        while let Some(chunk) = within(self.policy.idle, &host, "silence", response.chunk()).await? {
+        while let Some(chunk) = within(idle, &host, "silence", response.chunk()).await? {
             taken += chunk.len() as u64;
             if taken > request.limit {
                 let error = format!("the answer of {host} is larger than {} bytes", request.limit);

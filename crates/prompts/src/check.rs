@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
+use serde_json::Value;
+
 use crate::condition::Condition;
 use crate::fault::Fault;
 use crate::front::Front;
@@ -46,6 +48,9 @@ pub fn build(manifest: &Manifest, source: &Source<'_>) -> Result<PromptTemplate,
         }
     }
     check.needs(&manifest.resources, &[]);
+    if manifest.time_limit_ms == Some(0) {
+        check.say(Fault::validation("time_limit_ms is at least 1"), &["time_limit_ms".into()]);
+    }
     let output = manifest.output.as_ref().and_then(|shape| check.output(shape));
     check.siblings(&manifest.sections, None, 0, "", &mut vec!["sections".into()]);
     check.unique_tools();
@@ -63,11 +68,34 @@ pub fn build(manifest: &Manifest, source: &Source<'_>) -> Result<PromptTemplate,
         records: check.records,
         output,
         resources: manifest.resources.clone(),
+        time_limit_ms: manifest.time_limit_ms,
         front: Front::default(),
         single: false,
         sources: BTreeMap::new(),
         descriptor: OnceLock::new(),
     })
+}
+
+/// The words that say how much of a section is shown, of every section of a manifest: serde could not name the section.
+pub(crate) fn visibility_words(manifest: &Value) -> Result<(), Fault> {
+    let mut left: Vec<(String, &Value)> = vec![(String::new(), manifest)];
+    while let Some((path, part)) = left.pop() {
+        match part.get("visibility") {
+            None | Some(Value::Object(_)) => (),
+            Some(Value::String(word)) if word == "full" || word == "summary" => (),
+            Some(other) => {
+                let said = format!("visibility is `full`, `summary` or {{\"summary_when\": …}}, not {other}");
+                return Err(Fault::validation(said).section(path));
+            }
+        }
+        for name in ["sections", "children"] {
+            for child in part.get(name).and_then(Value::as_array).into_iter().flatten() {
+                let key = child.get("key").or_else(|| child.get("use")).and_then(Value::as_str).unwrap_or("?");
+                left.push((if path.is_empty() { key.to_owned() } else { format!("{path}/{key}") }, child));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A prompt of one file: one section without a heading, whose params are what its text asks for.
@@ -112,6 +140,7 @@ pub fn single(
         records: has_params.then(|| (record.name.clone(), record)).into_iter().collect(),
         output: None,
         resources: BTreeMap::new(),
+        time_limit_ms: None,
         front,
         single: true,
         sources: BTreeMap::new(),

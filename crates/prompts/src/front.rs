@@ -1,4 +1,4 @@
-//! The front matter of a prompt of one file: four names between two lines of `---`, and nothing else.
+//! The front matter of a prompt of one file: a few names between two lines of `---`, and nothing else.
 
 use serde::Serialize;
 
@@ -10,6 +10,10 @@ pub struct Front {
     pub phase_id: Option<String>,
     pub aliases: Vec<String>,
     pub max_visits: Option<u32>,
+    /// The commands that a phase allows; all if it does not say.
+    pub commands: Option<Vec<String>>,
+    /// The phases that may follow a phase; any if it does not say.
+    pub routes: Option<Vec<String>>,
     pub dialect: Dialect,
 }
 
@@ -33,7 +37,7 @@ pub fn split(file: &str) -> Result<(Front, &str, usize), Wrong> {
     let mut front = Front::default();
     let mut seen: Vec<&str> = Vec::new();
     let mut offset = text.split_inclusive('\n').next().map_or(0, str::len);
-    let mut list = false;
+    let mut list = "";
     for (number, line) in lines.enumerate().map(|(index, line)| (index + 2, line)) {
         offset += line.len();
         if fence(line) {
@@ -44,8 +48,8 @@ pub fn split(file: &str) -> Result<(Front, &str, usize), Wrong> {
         if bare.is_empty() || bare.starts_with('#') {
             continue;
         }
-        if let (true, Some(item)) = (list, bare.strip_prefix("- ")) {
-            front.aliases.push(unquoted(item).to_owned());
+        if let (Some(items), Some(item)) = (front.list(list), bare.strip_prefix("- ")) {
+            items.push(unquoted(item).to_owned());
             continue;
         }
         let (name, value) =
@@ -55,23 +59,35 @@ pub fn split(file: &str) -> Result<(Front, &str, usize), Wrong> {
             return Err(wrong(format!("`{name}` is given twice")));
         }
         seen.push(name);
-        list = name == "aliases" && value.is_empty();
+        list = if value.is_empty() { name } else { "" };
         front.take(name, value).map_err(wrong)?;
     }
     Err(Wrong { line: 1, column: 1, message: "front matter is never closed by a line of ---".to_owned() })
 }
 
 impl Front {
+    /// The list of that name, which is there from now on.
+    fn list(&mut self, name: &str) -> Option<&mut Vec<String>> {
+        match name {
+            "aliases" => Some(&mut self.aliases),
+            "commands" => Some(self.commands.get_or_insert_default()),
+            "routes" => Some(self.routes.get_or_insert_default()),
+            _ => None,
+        }
+    }
+
     fn take(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "phase_id" if unquoted(value).is_empty() => return Err("phase_id is empty".to_owned()),
             "phase_id" => self.phase_id = Some(unquoted(value).to_owned()),
-            "aliases" if value.is_empty() => {}
-            "aliases" => {
+            "aliases" | "commands" | "routes" => {
                 let inner = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-                let inner = inner.ok_or("aliases are written [a, b], or one a line after '- '")?;
-                self.aliases =
-                    inner.split(',').map(|item| unquoted(item).to_owned()).filter(|item| !item.is_empty()).collect();
+                let inner = if value.is_empty() { Some("") } else { inner };
+                let inner = inner.ok_or_else(|| format!("{name} are written [a, b], or one per line after '- '"))?;
+                let items = inner.split(',').map(|item| unquoted(item).to_owned()).filter(|item| !item.is_empty());
+                if let Some(list) = self.list(name) {
+                    list.extend(items);
+                }
             }
             "max_visits" => {
                 let visits = value.parse().ok().filter(|&visits| visits > 0);
@@ -88,7 +104,7 @@ impl Front {
                 };
             }
             other => {
-                let known = "phase_id, aliases, max_visits, dialect";
+                let known = "phase_id, aliases, max_visits, commands, routes, dialect";
                 return Err(format!("front matter has no `{}`; it knows {known}", names::clipped(other)));
             }
         }

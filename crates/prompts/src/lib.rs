@@ -24,6 +24,7 @@ pub mod overrides;
 pub mod prompt;
 pub mod record;
 pub mod render;
+mod reuse;
 pub mod schema;
 pub mod tasks;
 pub mod template;

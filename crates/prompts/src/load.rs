@@ -10,6 +10,7 @@ use crate::check::{self, Source};
 use crate::fault::Fault;
 use crate::front;
 use crate::manifest::Manifest;
+use crate::reuse::{self, Reused};
 use crate::tree::PromptTemplate;
 
 /// Files by their path below the folder of prompts, with `/`.
@@ -24,6 +25,12 @@ pub struct Loaded {
 }
 
 pub fn load(files: &Files, root: &str) -> Loaded {
+    load_over(files, root, &Files::new())
+}
+
+/// The prompts of a folder, whose sections may use those of the prompts `below` too.
+pub fn load_over(files: &Files, root: &str, below: &Files) -> Loaded {
+    let every: Files = below.iter().chain(files).map(|(path, bytes)| (path.clone(), bytes.clone())).collect();
     let mut loaded = Loaded::default();
     let mut folders: BTreeMap<String, BTreeMap<String, &[u8]>> = BTreeMap::new();
     for (path, bytes) in files {
@@ -48,8 +55,11 @@ pub fn load(files: &Files, root: &str) -> Loaded {
     }
     for (id, folder) in folders {
         let shown = format!("{root}/{id}");
-        let files = folder.iter().map(|(name, bytes)| (format!("{id}/{name}"), *bytes));
-        let read = one_folder(&id, &shown, &folder).map(|prompt| prompt.read_from(files));
+        let own = folder.iter().map(|(name, bytes)| (format!("{id}/{name}"), *bytes));
+        let read = one_folder(&id, &shown, &folder, &every).map(|(prompt, reused)| {
+            let used = reused.files.iter().filter_map(|file| Some((file.clone(), every.get(file)?.as_slice())));
+            prompt.read_from(own.chain(used))
+        });
         loaded.add(id.clone(), &format!("{shown}/prompt.json"), read);
     }
     loaded
@@ -107,7 +117,12 @@ fn one_file(ns: &str, key: &str, file: &str, bytes: &[u8]) -> Result<PromptTempl
     read().map_err(|fault| vec![fault])
 }
 
-fn one_folder(id: &str, shown: &str, folder: &BTreeMap<String, &[u8]>) -> Result<PromptTemplate, Vec<Fault>> {
+fn one_folder(
+    id: &str,
+    shown: &str,
+    folder: &BTreeMap<String, &[u8]>,
+    every: &Files,
+) -> Result<(PromptTemplate, Reused), Vec<Fault>> {
     let file = format!("{shown}/prompt.json");
     let Some(bytes) = folder.get("prompt.json") else {
         return Err(vec![Fault::validation("there is no prompt.json").at(file, 1, 1)]);
@@ -124,18 +139,27 @@ fn one_folder(id: &str, shown: &str, folder: &BTreeMap<String, &[u8]>) -> Result
     }
     let manifest = text(&file, bytes).and_then(|json| {
         // Serde takes the last of two equal keys; a name that is lost in silence is the fault that is hardest to find.
-        crate::output::parse_json(json).map_err(|why| located(&file, &why))?;
-        let manifest = serde_json::from_str::<Manifest>(json);
-        manifest.map(|manifest| (manifest, json)).map_err(|error| located(&file, &error.to_string()))
+        let mut value = crate::output::parse_json(json).map_err(|why| located(&file, &why))?;
+        check::visibility_words(&value).map_err(|fault| fault.at(&file, 1, 1))?;
+        if !reuse::is_used(json) {
+            let manifest =
+                serde_json::from_str::<Manifest>(json).map_err(|error| located(&file, &error.to_string()))?;
+            return Ok((manifest, json, Reused::default()));
+        }
+        let reused = reuse::expand(&mut value, every).map_err(|why| Fault::validation(why).at(&file, 1, 1))?;
+        let manifest = serde_json::from_value::<Manifest>(value);
+        let manifest = manifest.map_err(|error| Fault::validation(error.to_string()).at(&file, 1, 1))?;
+        Ok((manifest, json, reused))
     });
-    let (manifest, json) = manifest.map_err(|fault| vec![fault])?;
+    let (manifest, json, reused) = manifest.map_err(|fault| vec![fault])?;
     if !faults.is_empty() {
         return Err(faults);
     }
+    texts.extend(reused.texts.clone());
     let prompt = check::build(&manifest, &Source { folder: shown, manifest: Some(json), texts: &texts })?;
     let (ns, key) = id.split_once('/').unwrap_or((id, ""));
     in_its_place(&prompt, ns, key, &file).map_err(|fault| vec![fault])?;
-    Ok(prompt)
+    Ok((prompt, reused))
 }
 
 /// Serde says "… at line 3 column 4"; that becomes the fault's place.

@@ -30,6 +30,9 @@ pub struct Manifest {
     pub output: Option<Shape>,
     #[serde(default)]
     pub resources: BTreeMap<String, Need>,
+    /// How long one evaluation may take.
+    #[serde(default)]
+    pub time_limit_ms: Option<u64>,
 }
 
 /// Whether a heading ends in the path of its section.
@@ -133,6 +136,10 @@ pub struct ToolPart {
     pub examples: Vec<ToolExample>,
     #[serde(default)]
     pub accepts_overrides: Option<bool>,
+    /// Fields of its result and the values that they must have; another value is a failure, as `{"exit_code": 0}` says
+    /// of a program. What a failed call changed is taken back.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fails_unless: BTreeMap<String, Value>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

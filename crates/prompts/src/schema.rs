@@ -12,7 +12,7 @@ const SCHEMA_BYTES: usize = 256 * 1024;
 const COMPLAINTS: usize = 16;
 
 /// One thing that a value does wrong.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Complaint {
     /// `a.b[0]`, empty for the value itself.
     pub path: String,
@@ -21,12 +21,18 @@ pub struct Complaint {
     pub message: String,
     /// The types that would be right, if the type is what is wrong.
     pub wanted: Vec<String>,
+    /// The values that would be right, if there are only a few.
+    pub options: Vec<Value>,
+    /// The required field that is missing.
+    pub missing: Option<String>,
+    /// Keys that are not permitted.
+    pub extra: Vec<String>,
 }
 
 impl Complaint {
     /// A complaint about the whole value.
     pub fn whole(message: &str) -> Complaint {
-        Complaint { path: String::new(), pointer: String::new(), message: message.to_owned(), wanted: Vec::new() }
+        Complaint { message: message.to_owned(), ..Complaint::default() }
     }
 }
 
@@ -120,31 +126,46 @@ pub fn complaints(validator: &Validator, value: &Value) -> Vec<Complaint> {
 
 fn complaint(error: &jsonschema::ValidationError<'_>) -> Complaint {
     let pointer = error.instance_path().as_str().to_owned();
-    let mut wanted = Vec::new();
-    let message = match error.kind() {
-        Reason::Required { property } => format!("missing required field: `{}`", property.as_str().unwrap_or_default()),
+    let mut about = Complaint { path: path_of(&pointer), pointer, ..Complaint::default() };
+    about.message = match error.kind() {
+        Reason::Required { property } => {
+            about.missing = property.as_str().map(str::to_owned);
+            format!("missing required field: `{}`", property.as_str().unwrap_or_default())
+        }
         Reason::AdditionalProperties { unexpected } | Reason::UnevaluatedProperties { unexpected } => {
+            about.extra.clone_from(unexpected);
             format!("extra keys not permitted: {}", Value::from(unexpected.clone()))
         }
         Reason::Type { kind } => {
-            wanted = types(kind);
+            about.wanted = types(kind);
             match error.instance().as_ref() {
                 Value::Null => "value cannot be null".to_owned(),
-                value => format!("expected {}, not {}", wanted.join(" or "), kind_of(value)),
+                value => format!("expected {}, not {}", about.wanted.join(" or "), kind_of(value)),
             }
+        }
+        Reason::Enum { options } => {
+            about.options = options.as_array().cloned().unwrap_or_default();
+            shortened(&error.to_string())
+        }
+        Reason::Constant { expected_value } => {
+            about.options = vec![expected_value.as_ref().clone()];
+            shortened(&error.to_string())
         }
         Reason::AnyOf { context } | Reason::OneOfNotValid { context } => {
             // Of the alternatives, the one that came furthest says most.
             let best = context.iter().flatten().max_by_key(|inner| inner.instance_path().as_str().len());
-            if let Some(inner) = best.filter(|inner| inner.instance_path().as_str().len() > pointer.len()) {
+            if let Some(inner) = best.filter(|inner| inner.instance_path().as_str().len() > about.pointer.len()) {
                 return complaint(inner);
             }
-            wanted = context.iter().flatten().flat_map(|inner| complaint(inner).wanted).collect();
+            for inner in context.iter().flatten().map(complaint) {
+                about.wanted.extend(inner.wanted);
+                about.options.extend(inner.options);
+            }
             "fits none of the forms that are allowed here".to_owned()
         }
         _ => shortened(&error.to_string()),
     };
-    Complaint { path: path_of(&pointer), pointer, message, wanted }
+    about
 }
 
 fn types(kind: &jsonschema::error::TypeKind) -> Vec<String> {

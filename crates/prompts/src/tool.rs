@@ -1,5 +1,7 @@
 //! A tool of a prompt: an operation of a service, with the words and examples by which a model gets to know it.
 
+use std::collections::BTreeMap;
+
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -15,6 +17,7 @@ pub struct Tool {
     pub result: Value,
     pub examples: Vec<ToolExample>,
     pub accepts_overrides: bool,
+    fails_unless: BTreeMap<String, Value>,
     checks: Checks,
 }
 
@@ -55,6 +58,7 @@ impl Tool {
             result,
             examples: Vec::new(),
             accepts_overrides: part.accepts_overrides.unwrap_or(true),
+            fails_unless: part.fails_unless.clone(),
             checks,
         };
         let examples = part.examples.iter().map(|example| tool.example(example)).collect::<Result<_, _>>()?;
@@ -81,6 +85,12 @@ impl Tool {
 
     pub fn input_complaint(&self, input: &Value) -> Option<String> {
         schema::complaints(&self.checks.input, input).first().map(ToString::to_string)
+    }
+
+    /// Whether a result says that the call failed: by its own word, or by a field that the section names.
+    pub fn reports_failure(&self, result: &Value) -> bool {
+        let said_so = ["ok", "success"].iter().any(|field| result.get(*field) == Some(&Value::Bool(false)));
+        said_so || self.fails_unless.iter().any(|(field, right)| result.get(field).is_some_and(|found| found != right))
     }
 
     pub fn has_param(&self, field: &str) -> bool {

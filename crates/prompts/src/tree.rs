@@ -29,6 +29,8 @@ pub struct PromptTemplate {
     pub records: BTreeMap<String, Arc<Record>>,
     pub output: Option<Output>,
     pub resources: BTreeMap<String, Need>,
+    /// How long one evaluation may take.
+    pub time_limit_ms: Option<u64>,
     /// The front matter of a prompt of one file.
     pub front: Front,
     /// The prompt is one file, so that its params are those of that file.

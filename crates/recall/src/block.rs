@@ -5,6 +5,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::page::headings;
 use crate::resolve::Miss;
+use crate::turn::FoundPage;
 use acheron_base::delimited::{attribute, harmless};
 
 /// How much of a title is repeated.
@@ -32,6 +33,11 @@ pub fn memory(title: &str, text: &str, budget: usize) -> (String, bool) {
 pub enum Notice<'a> {
     Duplicate(&'a str),
     Limit,
+    SearchLimit,
+    EmptySearch,
+    NothingFound(&'a str),
+    /// The page, and the heading that it does not have.
+    NoHeading(&'a str, &'a str),
     Missed(&'a str, &'a Miss),
 }
 
@@ -39,6 +45,19 @@ pub fn notice(notice: &Notice) -> String {
     let said = match notice {
         Notice::Duplicate(title) => {
             format!("You have `{}` in front of you already. Answer with what you have.", short(title))
+        }
+        Notice::SearchLimit => {
+            "No more can be searched in this turn. Recall a page, or answer with what you have.".to_owned()
+        }
+        Notice::EmptySearch => "The search names no words. Write what you look for between the tags.".to_owned(),
+        Notice::NothingFound(query) => {
+            format!(
+                "No page has anything of `{}`. Search with other words, or answer with what you have.",
+                short(query)
+            )
+        }
+        Notice::NoHeading(title, heading) => {
+            format!("The page `{}` has no heading `{}`; here is the whole page.", short(title), short(heading))
         }
         Notice::Limit => "No more pages can be recalled in this turn. Answer with what you have.".to_owned(),
         Notice::Missed(_, Miss::Empty) => {
@@ -55,11 +74,33 @@ pub fn notice(notice: &Notice) -> String {
         Notice::Missed(title, Miss::Denied(why)) => {
             format!("`{}` is not to be recalled: {why}. Recall pages of the wiki by title.", short(title))
         }
+        Notice::Missed(title, Miss::TooLong) => {
+            format!("The page `{}` is longer than 1 MiB, and so is not read. It has to be split.", short(title))
+        }
         Notice::Missed(title, Miss::Unreadable) => {
             format!("The page `{}` is there, but it is not text that can be read.", short(title))
         }
     };
     format!("<cathedral>\n{}\n</cathedral>", harmless(&said))
+}
+
+/// The pages that a search has found, as a block.
+pub fn found(query: &str, pages: &[FoundPage]) -> String {
+    let line = |page: &FoundPage| harmless(&format!("- [[{}]] ({}): {}", page.title, page.path, page.snippet));
+    let lines: Vec<String> = pages.iter().map(line).collect();
+    format!("<memory search=\"{}\">\n{}\n</memory>", attribute(&short(query)), lines.join("\n"))
+}
+
+/// The beginning of a notice that the index is another.
+const NEW_INDEX: &str = "<cathedral>\nThe index of your memory has changed. It is now:\n\n";
+
+/// Tells of an index that changed since it was shown.
+pub fn new_index(root: &str) -> String {
+    format!("{NEW_INDEX}{}\n</cathedral>", harmless(root))
+}
+
+pub fn is_new_index(text: &str) -> bool {
+    text.starts_with(NEW_INDEX)
 }
 
 fn short(title: &str) -> String {

@@ -1,4 +1,4 @@
-//! Where a Markdown text is code: fences and spans. What stands there is quoted, not meant.
+//! Where a Markdown text is code: fences, indented blocks and spans. What stands there is quoted, not meant.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,6 +8,8 @@ pub fn code(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut fence: Option<(usize, char, usize)> = None;
     let (mut at, mut paragraph) = (0, 0);
+    // An indented line is code, unless it goes on with a paragraph or belongs to an item of a list.
+    let (mut is_open, mut in_list) = (false, false);
     for line in text.split_inclusive('\n') {
         let (begin, end) = (at, at + line.len());
         at = end;
@@ -24,9 +26,17 @@ pub fn code(text: &str) -> Vec<Range<usize>> {
             }
             (None, _) if line.trim().is_empty() => {
                 spans(text, paragraph..begin, &mut found);
+                (paragraph, is_open) = (end, false);
+            }
+            (None, _) if is_indented(line) && !is_open && !in_list => {
+                spans(text, paragraph..begin, &mut found);
+                found.push(begin..end);
                 paragraph = end;
             }
-            (None, _) => {}
+            (None, _) => {
+                in_list = is_item(line) || in_list && (is_open || line.starts_with([' ', '\t']));
+                is_open = !line.starts_with('#');
+            }
         }
     }
     match fence {
@@ -40,6 +50,21 @@ pub fn code(text: &str) -> Vec<Range<usize>> {
 pub fn within(stretches: &[Range<usize>], at: usize) -> bool {
     let before = stretches.partition_point(|stretch| stretch.end <= at);
     stretches.get(before).is_some_and(|stretch| stretch.start <= at)
+}
+
+fn is_indented(line: &str) -> bool {
+    line.starts_with("    ") || line.trim_start_matches(' ').starts_with('\t')
+}
+
+/// Whether a line begins an item of a list.
+fn is_item(line: &str) -> bool {
+    let inner = line.trim_start();
+    let rest = inner.trim_start_matches(|c: char| c.is_ascii_digit());
+    let marked = match inner.len() == rest.len() {
+        true => inner.strip_prefix(['-', '*', '+']),
+        false => rest.strip_prefix(['.', ')']),
+    };
+    marked.is_some_and(|rest| rest.starts_with([' ', '\t', '\n']) || rest.is_empty())
 }
 
 /// The mark of a fence, how many there are, and whether nothing follows.
@@ -94,6 +119,11 @@ mod tests {
             ("~~~\n```\n~~~\n", vec!["~~~\n```\n~~~\n"]),
             ("```\nnever closed", vec!["```\nnever closed"]),
             ("```not a fence``` x", vec!["```not a fence```"]),
+            ("a\n\n    b\n    c\n\nd", vec!["    b\n", "    c\n"]),
+            ("    first\n", vec!["    first\n"]),
+            ("# head\n\tcode\n", vec!["\tcode\n"]),
+            ("a\n    not\n", vec![]),
+            ("1. a\n\n    not\n\nb\n\n    code", vec!["    code"]),
         ] {
             let found: Vec<&str> = code(text).into_iter().map(|at| &text[at]).collect();
             assert_eq!(found, wanted, "{text:?}");

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::index::{Index, Page};
-use crate::links::Link;
+use crate::links::LinkRef;
 use crate::page::{Class, ROOT};
 use crate::resolve::{Access, Miss};
 
@@ -49,22 +49,22 @@ pub struct Finding {
 
 impl Index {
     /// Where a link leads. A page may cite a transcript, although a model may not recall one.
-    fn follow(&self, link: &Link) -> Result<Arc<Page>, Miss> {
-        let found = self.resolve(&link.target, Access::Nodes).or_else(|miss| match miss {
-            Miss::NotFound | Miss::Denied(_) => self.resolve(&link.target, Access::Raw),
+    fn follow(&self, link: LinkRef<'_>) -> Result<Arc<Page>, Miss> {
+        let found = self.resolve(link.target, Access::Nodes).or_else(|miss| match miss {
+            Miss::NotFound | Miss::Denied(_) => self.resolve(link.target, Access::Raw),
             miss => Err(miss),
         });
         found.map(|found| found.page)
     }
 
     pub fn links_of(&self, page: &Page) -> Vec<Linked> {
-        let told = |link: &Link| {
+        let told = |link: LinkRef<'_>| {
             let (to, code, candidates) = match self.follow(link) {
                 Ok(page) => (Some(page.path.to_string()), None, Vec::new()),
                 Err(Miss::Ambiguous(candidates)) => (None, Some("ambiguous"), candidates),
                 Err(miss) => (None, Some(miss.code()), Vec::new()),
             };
-            Linked { link: link.target.clone(), line: link.line, to, code, candidates }
+            Linked { link: link.target.to_owned(), line: link.line, to, code, candidates }
         };
         page.links.iter().map(told).collect()
     }
@@ -72,7 +72,7 @@ impl Index {
     /// The pages that link to this one, sorted; a page does not hold itself up.
     pub fn backlinks(&self, page: &Page) -> Vec<String> {
         let leads = |from: &Page| from.links.iter().any(|link| self.follow(link).is_ok_and(|to| to.path == page.path));
-        let from = self.mentioning(page.title()).filter(|from| from.path != page.path && leads(from));
+        let from = self.mentioning(page).into_iter().filter(|from| from.path != page.path && leads(from));
         from.map(|from| from.path.to_string()).collect()
     }
 
@@ -114,8 +114,10 @@ impl Index {
             add("error", "broken_link", &page, format!("line {}: [[{}]] {why}", link.line, link.link));
         }
         let mine = || self.pages().filter(|page| !page.class.excluded());
-        for page in mine().filter(|page| page.opaque) {
-            add("error", "unreadable", &page.path, "is not text, or too long to be read".to_owned());
+        for page in mine() {
+            if let Some(fault) = page.state.fault() {
+                add("error", "unreadable", &page.path, fault.to_owned());
+            }
         }
         for path in self.orphans() {
             add("warning", "orphan", &path, "no page leads here".to_owned());

@@ -1,13 +1,66 @@
-//! The links of a page: `[[Title]]`, `[[dir/Title#heading|alias]]`, `[text](other.md)`. Those in code are none, nor is an
-//! embedded picture.
+//! The links of a page: `[[Title]]`, `[[dir/Title#heading|alias]]`, `[text](other.md)`, `[text](<other page.md>)`, and the
+//! definition of a reference, `[label]: other.md`. A path is percent-decoded; one that begins with `/` begins at the wiki, any
+//! other where the page is. Links in code are none, nor is an embedded picture.
+
+use std::ops::Range;
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use crate::code::{code, within};
+
+/// What cannot stand in a path between parentheses.
+const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%').add(b'(').add(b')').add(b'<').add(b'>').add(b'#').add(b'\\');
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     /// As it is resolved: what stands in the brackets, or a path below the wiki.
     pub target: String,
     pub line: usize,
+    /// What names the page, in the text.
+    pub at: Range<usize>,
+    pub form: LinkForm,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkForm {
+    /// `[[…]]`
+    Wiki,
+    /// A path, encoded.
+    Path,
+    /// A path in angle brackets, as it is.
+    Angle,
+}
+
+/// The links of one page in little memory: a wiki has many more links than pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkList(Box<str>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkRef<'a> {
+    pub target: &'a str,
+    pub line: usize,
+}
+
+impl LinkList {
+    pub fn of(links: &[Link]) -> LinkList {
+        let lines: String = links.iter().map(|link| format!("{} {}\n", link.line, link.target)).collect();
+        LinkList(lines.into())
+    }
+
+    /// From what [`stored`](LinkList::stored) gave.
+    pub fn from_stored(stored: String) -> LinkList {
+        LinkList(stored.into())
+    }
+
+    /// As it can be put on a disk.
+    pub fn stored(&self) -> &str {
+        &self.0
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = LinkRef<'_>> {
+        let lines = self.0.split_terminator('\n').filter_map(|line| line.split_once(' '));
+        lines.map(|(line, target)| LinkRef { target, line: line.parse().unwrap_or(0) })
+    }
 }
 
 /// No page needs more.
@@ -26,10 +79,11 @@ pub fn links(path: &str, text: &str) -> Vec<Link> {
             at += usize::from(bytes.get(at) == Some(&b'['));
             continue;
         }
-        let Some((target, end)) = wiki(text, begin).or_else(|| markdown(path, text, begin)) else { continue };
+        let read = wiki(text, begin).or_else(|| inline(path, text, begin)).or_else(|| definition(path, text, begin));
+        let Some((target, form, inner)) = read else { continue };
         line += bytes[counted..begin].iter().filter(|byte| **byte == b'\n').count();
-        (counted, at) = (begin, end);
-        found.push(Link { target, line });
+        (counted, at) = (begin, inner.end);
+        found.push(Link { target, line, at: inner, form });
         if found.len() == MOST {
             break;
         }
@@ -37,28 +91,55 @@ pub fn links(path: &str, text: &str) -> Vec<Link> {
     found
 }
 
-fn wiki(text: &str, begin: usize) -> Option<(String, usize)> {
+type ReadLink = (String, LinkForm, Range<usize>);
+
+fn wiki(text: &str, begin: usize) -> Option<ReadLink> {
     let inner = text[begin..].strip_prefix("[[")?;
     let end = inner.find([']', '\n', '['])?;
     let target = inner[..end].trim();
-    (inner[end..].starts_with("]]") && !target.is_empty()).then(|| (target.to_owned(), begin + 2 + end + 2))
+    let at = begin + 2 + (inner[..end].len() - inner[..end].trim_start().len());
+    let whole = inner[end..].starts_with("]]") && !target.is_empty();
+    whole.then(|| (target.to_owned(), LinkForm::Wiki, at..at + target.len()))
 }
 
-/// `[text](path.md)`: the path begins where the page is.
-fn markdown(path: &str, text: &str, begin: usize) -> Option<(String, usize)> {
-    let rest = &text[begin + 1..];
-    let close = rest.find([']', '\n', '['])?;
-    let inner = rest[close..].strip_prefix("](")?;
-    let end = inner.find([')', '\n'])?;
-    let target = inner[..end].split_whitespace().next()?;
-    let (file, heading) = target.split_once('#').map_or((target, None), |(file, heading)| (file, Some(heading)));
-    let mine = inner[end..].starts_with(')') && file.ends_with(".md") && !file.contains("://");
-    if !mine {
+/// `[text](path.md)`
+fn inline(path: &str, text: &str, begin: usize) -> Option<ReadLink> {
+    let close = begin + 1 + text[begin + 1..].find([']', '\n', '['])?;
+    text[close..].strip_prefix("](")?;
+    let read = destination(path, text, close + 2)?;
+    let rest = &text[read.2.end..];
+    // A title in quotes may follow.
+    rest.find([')', '\n']).is_some_and(|end| rest[end..].starts_with(')')).then_some(read)
+}
+
+/// `[label]: path.md`, on a line of its own.
+fn definition(path: &str, text: &str, begin: usize) -> Option<ReadLink> {
+    let before = &text[text[..begin].rfind('\n').map_or(0, |end| end + 1)..begin];
+    if before.len() > 3 || !before.bytes().all(|byte| byte == b' ') {
         return None;
     }
-    let file = file.replace("%20", " ");
-    let mut parts: Vec<&str> = path.split('/').collect();
-    parts.pop();
+    let close = begin + 1 + text[begin + 1..].find([']', '\n', '['])?;
+    let rest = text[close..].strip_prefix("]:")?;
+    destination(path, text, close + 2 + (rest.len() - rest.trim_start_matches([' ', '\t']).len()))
+}
+
+/// The page that the path at `begin` names.
+fn destination(path: &str, text: &str, begin: usize) -> Option<ReadLink> {
+    let rest = &text[begin..];
+    let (form, at) = match rest.strip_prefix('<') {
+        Some(inner) => (
+            LinkForm::Angle,
+            begin + 1..begin + 1 + inner.find(['>', '\n']).filter(|end| inner[*end..].starts_with('>'))?,
+        ),
+        None => (LinkForm::Path, begin..begin + rest.find([')', '\n', ' ', '\t']).unwrap_or(rest.len())),
+    };
+    let written = &text[at.clone()];
+    let (file, heading) = written.split_once('#').map_or((written, None), |(file, heading)| (file, Some(heading)));
+    let file = percent_decode_str(file).decode_utf8().ok()?;
+    if !file.ends_with(".md") || file.contains("://") || file.contains(['\n', '\0']) {
+        return None;
+    }
+    let mut parts: Vec<&str> = if file.starts_with('/') { Vec::new() } else { folder(path) };
     for part in file.split('/') {
         match part {
             "" | "." => {}
@@ -68,29 +149,32 @@ fn markdown(path: &str, text: &str, begin: usize) -> Option<(String, usize)> {
     }
     let heading = heading.map(|heading| format!("#{heading}")).unwrap_or_default();
     // A slash, so that it is taken for the path that it is.
-    Some((format!("./{}{heading}", parts.join("/")), begin + 1 + close + 2 + end + 1))
+    Some((format!("./{}{heading}", parts.join("/")), form, at))
+}
+
+fn folder(path: &str) -> Vec<&str> {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    parts
+}
+
+/// The path of a page as it is written in a link of the page at `from`: from the wiki if it was before, else from there.
+pub(crate) fn written_path(from: &str, to: &str, before: &str, form: LinkForm) -> String {
+    let path = if before.starts_with('/') {
+        format!("/{to}")
+    } else {
+        let (from, mut to): (Vec<&str>, Vec<&str>) = (folder(from), to.split('/').collect());
+        let shared = from.iter().zip(&to[..to.len() - 1]).take_while(|(a, b)| a == b).count();
+        let mut parts = vec![".."; from.len() - shared];
+        parts.extend(to.drain(shared..));
+        parts.join("/")
+    };
+    let heading = before.split_once('#').map(|(_, heading)| format!("#{heading}")).unwrap_or_default();
+    match form {
+        LinkForm::Angle => format!("{path}{heading}"),
+        _ => format!("{}{heading}", utf8_percent_encode(&path, ENCODED)),
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn links_are_found_with_their_lines() {
-        let text = "[[A]] and [[ dir/B#h|b ]]\n`[[code]]` ![[pic]] \\[[no]]\n[[C]\n[[]] [[D\n]] [c](../x/C.md#h)\n\
-                    [web](https://a/b.md) ![p](p.md) [e](<E.md>) [f](F%20f.md)";
-        let found: Vec<_> = links("semantic/P.md", text).into_iter().map(|it| (it.line, it.target)).collect();
-        let wanted = [(1, "A"), (1, "dir/B#h|b"), (5, "./x/C.md#h"), (6, "./semantic/F f.md")];
-        assert_eq!(found, wanted.map(|(line, target)| (line, target.to_owned())));
-        assert_eq!(links("P.md", "[x](../../y.md)")[0].target, "./../../y.md");
-    }
-
-    proptest! {
-        #[test]
-        fn any_text_is_read(text in "(\\[|\\]|\\(|\\)|a|ä|\\.md|!|`|\n|#){0,60}") {
-            links("a/b.md", &text);
-        }
-    }
-}
+mod tests;

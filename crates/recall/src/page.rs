@@ -65,6 +65,44 @@ pub fn body(text: &str) -> &str {
     text
 }
 
+/// The front matter, without the lines around it; empty if there is none.
+fn front(text: &str) -> &str {
+    let whole = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let end = whole.len() - body(text).len();
+    let inner = whole[..end].trim_end().strip_suffix("---").unwrap_or_default();
+    inner.split_once('\n').map_or("", |(_, inner)| inner)
+}
+
+/// How many other names of one page count.
+const NAMES: usize = 32;
+
+/// The names of a page beside that of its file: its first heading of the first level, and the `aliases` of its front matter.
+pub fn other_names(path: &str, text: &str) -> Vec<String> {
+    let body = body(text);
+    let heading = headings(body).into_iter().find(|heading| heading.level == 1).map(|heading| heading.text.to_owned());
+    let mut names: Vec<String> = heading.into_iter().chain(aliases(front(text))).collect();
+    names.retain(|name| !name.is_empty() && name.len() <= 240 && name != title(path) && !name.contains('\n'));
+    names.truncate(NAMES);
+    names
+}
+
+/// `aliases: [a, "b"]`, `aliases: a`, or a line `- a` for each.
+fn aliases(front: &str) -> Vec<String> {
+    let mut lines = front.lines();
+    let Some(first) = lines.find_map(|line| line.strip_prefix("aliases:").or_else(|| line.strip_prefix("alias:")))
+    else {
+        return Vec::new();
+    };
+    let plain = |name: &str| name.trim().trim_matches(['"', '\'']).trim().to_owned();
+    match first.trim() {
+        "" => lines.map_while(|line| line.trim_start().strip_prefix("- ")).map(plain).collect(),
+        list => match list.strip_prefix('[').and_then(|inner| inner.strip_suffix(']')) {
+            Some(inner) => inner.split(',').map(plain).collect(),
+            None => vec![plain(list)],
+        },
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heading<'a> {
     pub level: usize,

@@ -28,6 +28,8 @@ pub enum Miss {
     Denied(&'static str),
     /// It is there, and is not text.
     Unreadable,
+    /// It is there, and longer than a page may be.
+    TooLong,
 }
 
 impl Miss {
@@ -38,6 +40,7 @@ impl Miss {
             Miss::Ambiguous(_) => "ambiguous",
             Miss::Denied(_) => "denied",
             Miss::Unreadable => "unreadable",
+            Miss::TooLong => "too_long",
         }
     }
 }
@@ -106,7 +109,10 @@ impl Index {
     fn called(&self, name: &str, access: Access) -> Result<&Arc<Page>, Miss> {
         let visible = |page: &Page| access == Access::Raw || matches!(page.class, Class::Index | Class::Node);
         match self.only(self.titled(name), visible) {
-            Err(Miss::NotFound) => self.only(self.titled_folded(name), visible),
+            Err(Miss::NotFound) => match self.only(self.titled_folded(name), visible) {
+                Err(Miss::NotFound) => self.only(self.also_named(name), visible),
+                found => found,
+            },
             found => found,
         }
     }

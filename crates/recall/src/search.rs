@@ -1,24 +1,40 @@
 //! Finding pages by their words, so that one that nothing leads to can be found. The same question has the same answer,
 //! and every point is accounted for.
+//!
+//! Whoever has the pages finds those that may answer; here they are ranked. Each word of the question counts by its rarity
+//! (BM25): in the text by how often it stands there for the length of the page, in title, other names, headings and the first
+//! lines by how much of them it is.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::index::{Index, Page};
-use crate::resolve::Access;
-use crate::words::words;
+use crate::page::{body, headings};
+use acheron_base::words::{each_word, is_beginning, stem, telling, words};
 
-/// A word counts at most so often.
-const OFTEN: u32 = 8;
-/// For a word of the title, and for a title that holds the whole question.
-const IN_TITLE: u64 = 8;
-const WHOLE: u64 = 20;
-/// So many of the best lift their neighbours, to this share of the best score.
+/// The constants of BM25: how soon more of the same word adds nothing, and how much a long page must have more of it.
+const SOON: f64 = 1.6;
+const LENGTH: f64 = 0.75;
+/// How much more a word says by where it stands. Chosen with the questions of `benches/proof/recall/questions.tsv`.
+const TITLE: f64 = 0.4;
+const HEADING: f64 = 0.3;
+const LEAD: f64 = 4.0;
+/// How much more words of the title and of other names say, if they are the whole question.
+const WHOLE: f64 = 1.5;
+/// The words at the beginning of a page that tell what it is about.
+const LEAD_WORDS: usize = 20;
+/// So many other words halve what a word says in a short part of a page.
+const OTHERS: f64 = 20.0;
+/// The share of the points that a page keeps if it has next to nothing of the question.
+const KEPT: f64 = 0.4;
+/// So many of the best lift their neighbours, each so many, to this share of the best score.
 const LIFTING: usize = 3;
+const NEIGHBOURS: usize = 8;
 const SHARE_PERCENT: u64 = 15;
+/// Points are shown in hundredths.
+const UNIT: f64 = 100.0;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Hit {
@@ -36,51 +52,146 @@ pub struct Hit {
 #[serde(tag = "because", rename_all = "snake_case")]
 pub enum Reason {
     /// The word stands in the text so often; the rarer it is in the wiki, the more it weighs.
-    Text { word: String, count: u32, weight: u64, points: u64 },
+    Text { word: String, count: u32, points: u64 },
     /// The word stands in the title.
     Title { word: String, points: u64 },
-    /// The title holds the question.
-    Whole { points: u64 },
+    /// The word stands in the first heading or in an alias.
+    Name { word: String, points: u64 },
+    /// The word stands in another heading.
+    Heading { word: String, points: u64 },
+    /// The word stands in the first lines.
+    Lead { word: String, points: u64 },
     /// A page that was found links here, or is linked from here.
     Linked { with: String, points: u64 },
 }
 
-impl Index {
-    /// The best pages for a question.
-    pub fn search(&self, query: &str, access: Access, limit: usize) -> Vec<Hit> {
-        let asked: BTreeSet<String> = words(query).into_iter().collect();
-        let total = self.len().max(1) as u64;
-        let mut hits: BTreeMap<Arc<str>, Vec<Reason>> = BTreeMap::new();
-        let visible = |page: &Page| access == Access::Raw || !page.class.excluded();
-        for word in &asked {
-            let having: Vec<_> = self.having(word).filter(|(page, _)| visible(page)).collect();
-            let weight = 1 + u64::from((total / having.len().max(1) as u64).max(1).ilog2());
-            for (page, count) in having {
-                let points = u64::from(count.min(OFTEN)) * weight;
-                let reason = Reason::Text { word: word.clone(), count, weight, points };
-                hits.entry(page.path.clone()).or_default().push(reason);
-            }
-        }
-        let whole = words(query).join(" ");
-        for word in &asked {
-            for page in self.titled_with(word).filter(|page| visible(page)) {
-                let why = hits.entry(page.path.clone()).or_default();
-                why.push(Reason::Title { word: word.clone(), points: IN_TITLE });
-                let known = why.contains(&Reason::Whole { points: WHOLE });
-                if !known && words(page.title()).join(" ").contains(&whole) {
-                    why.push(Reason::Whole { points: WHOLE });
-                }
-            }
-        }
-        let mut ranked: Vec<Hit> =
-            hits.into_iter().filter_map(|(path, why)| Some(hit(self.page(&path)?, why))).collect();
-        sort(&mut ranked);
-        self.lift(&mut ranked, &visible);
-        ranked.truncate(limit);
-        ranked
+/// A question, and what the wiki knows of its words.
+pub struct Question {
+    /// Each stem once, in order, with its rarity.
+    words: Vec<(String, f64)>,
+    usual: f64,
+}
+
+impl Question {
+    /// The stems that a question asks for, each once.
+    pub fn asked(query: &str) -> Vec<String> {
+        let stems: BTreeSet<String> = telling(query).into_iter().collect();
+        stems.into_iter().collect()
     }
 
-    /// Neighbours of the best are at least worth a look.
+    /// `counts` says in how many of the pages each stem stands.
+    pub fn new(counts: Vec<(String, u64)>, pages: u64, words: u64) -> Question {
+        let all = pages.max(1) as f64;
+        let rarity = |count: u64| (1.0 + (all - (count as f64).min(all) + 0.5) / (count as f64 + 0.5)).ln();
+        let words_per_page = (words as f64 / all).max(1.0);
+        Question {
+            words: counts.into_iter().map(|(stem, count)| (stem, rarity(count))).collect(),
+            usual: words_per_page,
+        }
+    }
+
+    /// The points of one page.
+    pub fn hit(&self, page: &Page, text: &str) -> Hit {
+        let inner = body(text);
+        let (counts, length) = counted(inner);
+        let titled = Field::of([page.title()]);
+        let named = Field::of(page.names.iter().map(String::as_str));
+        let headed = Field::of(headings(inner).into_iter().filter(|it| it.level > 1).map(|it| it.text));
+        let lead = Field::of([lead(inner)]);
+        let damping = SOON * (1.0 - LENGTH + LENGTH * f64::from(length) / self.usual);
+        let found: f64 = self
+            .words
+            .iter()
+            .filter(|(stem, _)| count_of(&counts, stem).is_some() || titled.has(stem))
+            .map(|it| it.1)
+            .sum();
+        let all: f64 = self.words.iter().map(|it| it.1).sum();
+        let covered = KEPT + (1.0 - KEPT) * found / all.max(f64::MIN_POSITIVE);
+        // How much of the question stands in a part of the page.
+        let part = |field: &Field| {
+            let there = self.words.iter().filter(|(stem, _)| field.has(stem));
+            there.map(|it| it.1).sum::<f64>() / all.max(f64::MIN_POSITIVE)
+        };
+        let points = |value: f64| (value * covered * UNIT).round() as u64;
+        let mut why = Vec::new();
+        for (stem, rarity) in &self.words {
+            let word = || stem.clone();
+            if let Some(count) = count_of(&counts, stem) {
+                let often = f64::from(count) * (SOON + 1.0) / (f64::from(count) + damping);
+                why.push(Reason::Text { word: word(), count, points: points(rarity * often) });
+            }
+            let mut add = |field: &Field, weight: f64, reason: fn(String, u64) -> Reason| {
+                let value = points(rarity * weight * field.share(stem));
+                if value > 0 {
+                    why.push(reason(word(), value));
+                }
+            };
+            add(&titled, TITLE + WHOLE * part(&titled).powi(3), |word, points| Reason::Title { word, points });
+            add(&named, TITLE + WHOLE * part(&named).powi(3), |word, points| Reason::Name { word, points });
+            add(&headed, HEADING, |word, points| Reason::Heading { word, points });
+            add(&lead, LEAD, |word, points| Reason::Lead { word, points });
+        }
+        hit(page, why)
+    }
+}
+
+/// The words of a short part of a page.
+struct Field {
+    words: BTreeSet<String>,
+}
+
+impl Field {
+    fn of<'a>(parts: impl IntoIterator<Item = &'a str>) -> Field {
+        Field { words: parts.into_iter().flat_map(words).collect() }
+    }
+
+    fn has(&self, stem: &str) -> bool {
+        self.words.contains(stem) || is_beginning(stem) && self.words.iter().any(|word| word.starts_with(stem))
+    }
+
+    /// 1 for a word that is all of it, less the more other words there are.
+    fn share(&self, stem: &str) -> f64 {
+        let others = self.words.len().saturating_sub(1) as f64;
+        if self.has(stem) { 1.0 / (1.0 + others / OTHERS) } else { 0.0 }
+    }
+}
+
+fn count_of(counts: &HashMap<String, u32>, stem: &str) -> Option<u32> {
+    if is_beginning(stem) {
+        let sum = counts.iter().filter(|(word, _)| word.starts_with(stem)).map(|it| it.1).sum();
+        return (sum > 0).then_some(sum);
+    }
+    counts.get(stem).copied()
+}
+
+/// The first words of a text that are no heading.
+fn lead(text: &str) -> &str {
+    let begin = text.split_inclusive('\n').take_while(|line| line.trim().is_empty() || line.starts_with('#'));
+    let rest = &text[begin.map(str::len).sum::<usize>()..];
+    let mut ends = rest.char_indices().filter(|(_, c)| c.is_whitespace()).map(|(at, _)| at);
+    &rest[..ends.nth(LEAD_WORDS).unwrap_or(rest.len())]
+}
+
+/// How often each stem stands in a text, and how many words it has.
+fn counted(text: &str) -> (HashMap<String, u32>, u32) {
+    let (mut counts, mut length) = (HashMap::new(), 0);
+    each_word(text, |word| {
+        *counts.entry(stem(word).into_owned()).or_default() += 1;
+        length += 1;
+    });
+    (counts, length)
+}
+
+impl Index {
+    /// Sorts hits; neighbours of the best are at least worth a look. `visible` says which pages may be shown.
+    pub fn ranked(&self, mut hits: Vec<Hit>, limit: usize, visible: &dyn Fn(&Page) -> bool) -> Vec<Hit> {
+        hits.retain(|hit| hit.score > 0);
+        sort(&mut hits);
+        self.lift(&mut hits, visible);
+        hits.truncate(limit);
+        hits
+    }
+
     fn lift(&self, ranked: &mut Vec<Hit>, visible: &dyn Fn(&Page) -> bool) {
         let Some(least) = ranked.first().map(|best| best.score * SHARE_PERCENT / 100).filter(|least| *least > 0) else {
             return;
@@ -90,9 +201,10 @@ impl Index {
             ranked.iter().enumerate().map(|(number, hit)| (hit.path.clone(), number)).collect();
         for with in best {
             let Some(page) = self.page(&with) else { continue };
-            let mut near: BTreeSet<String> = self.links_of(page).into_iter().filter_map(|link| link.to).collect();
-            near.extend(self.backlinks(page));
-            for path in near {
+            let mut near: BTreeSet<String> =
+                self.links_of(page).into_iter().filter_map(|link| link.to).take(NEIGHBOURS).collect();
+            near.extend(self.backlinks(page).into_iter().take(NEIGHBOURS));
+            for path in near.into_iter().take(NEIGHBOURS) {
                 let Some(page) = self.page(&path).filter(|page| visible(page)) else { continue };
                 let number = *place.entry(path).or_insert_with(|| {
                     ranked.push(hit(page, Vec::new()));
@@ -123,18 +235,27 @@ impl Reason {
         match self {
             Reason::Text { points, .. }
             | Reason::Title { points, .. }
-            | Reason::Whole { points }
+            | Reason::Name { points, .. }
+            | Reason::Heading { points, .. }
+            | Reason::Lead { points, .. }
             | Reason::Linked { points, .. } => *points,
         }
     }
 }
 
-/// The first line that has a word of the question; else the first line of text.
+/// The line that has the most words of the question; else the first line of text.
 pub fn snippet(body: &str, query: &str) -> String {
-    let asked = words(query);
+    let asked = Question::asked(query);
     let lines = || body.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let has = |line: &&str| words(line).iter().any(|word| asked.contains(word));
-    lines().find(has).or_else(|| lines().next()).unwrap_or_default().chars().take(200).collect()
+    let many = |line: &str| words(line).iter().filter(|word| asked.contains(word)).collect::<BTreeSet<_>>().len();
+    let mut best = (0, lines().next().unwrap_or_default());
+    for line in lines() {
+        let count = many(line);
+        if count > best.0 {
+            best = (count, line);
+        }
+    }
+    best.1.chars().take(200).collect()
 }
 
 #[cfg(test)]

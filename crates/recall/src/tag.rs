@@ -1,4 +1,4 @@
-//! `<recall>Title</recall>`: what a model says when it wants to read a page.
+//! `<recall>Title</recall>`: what a model says when it wants to read a page; `<search>words</search>`, when it wants to find one.
 //!
 //! Upper case and line breaks make no difference; a tag in code is quoted, not meant; one that is not closed is text.
 
@@ -6,13 +6,20 @@ use std::ops::Range;
 
 use crate::code::{code, within};
 
-const OPEN: &str = "<recall>";
-const CLOSE: &str = "</recall>";
+const TAGS: [(TagKind, &str, &str); 2] =
+    [(TagKind::Recall, "<recall>", "</recall>"), (TagKind::Search, "<search>", "</search>")];
 /// How often what is left after taking tags out is looked at again.
 const PASSES: usize = 4;
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TagKind {
+    Recall,
+    Search,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tag {
+    pub kind: TagKind,
     pub at: Range<usize>,
     /// The text between the tags, trimmed; may be empty.
     pub title: String,
@@ -25,13 +32,15 @@ pub fn tags(text: &str) -> Vec<Tag> {
     let stretches = code(text);
     let (mut found, mut open) = (Vec::new(), None);
     for (at, _) in lower.match_indices('<').filter(|(at, _)| !within(&stretches, *at)) {
-        if lower[at..].starts_with(OPEN) {
-            open = Some(at);
-        } else if lower[at..].starts_with(CLOSE)
-            && let Some(begin) = open.take()
-        {
-            let title = text[begin + OPEN.len()..at].split_whitespace().collect::<Vec<_>>().join(" ");
-            found.push(Tag { at: begin..at + CLOSE.len(), title });
+        for (kind, opening, closing) in TAGS {
+            if lower[at..].starts_with(opening) {
+                open = Some((kind, at + opening.len(), at));
+            } else if lower[at..].starts_with(closing)
+                && let Some((_, inner, begin)) = open.take_if(|(opened, ..)| *opened == kind)
+            {
+                let title = text[inner..at].split_whitespace().collect::<Vec<_>>().join(" ");
+                found.push(Tag { kind, at: begin..at + closing.len(), title });
+            }
         }
     }
     found
@@ -43,7 +52,12 @@ pub fn shown(text: &str) -> String {
     for _ in 0..PASSES {
         let found = tags(&text);
         if found.is_empty() {
-            return tidy(&text);
+            // What was code by its indentation may be none once blank space is gone.
+            let shown = tidy(&text);
+            if tags(&shown).is_empty() {
+                return shown;
+            }
+            break;
         }
         let (mut kept, mut at) = (String::with_capacity(text.len()), 0);
         for tag in found {
@@ -53,9 +67,11 @@ pub fn shown(text: &str) -> String {
         kept.push_str(&text[at..]);
         text = kept;
     }
-    let closes: Vec<usize> = text.to_ascii_lowercase().match_indices(CLOSE).map(|(at, _)| at).collect();
-    for at in closes.into_iter().rev() {
-        text.replace_range(at..=at, "&lt;");
+    for (_, _, closing) in TAGS {
+        let closes: Vec<usize> = text.to_ascii_lowercase().match_indices(closing).map(|(at, _)| at).collect();
+        for at in closes.into_iter().rev() {
+            text.replace_range(at..=at, "&lt;");
+        }
     }
     tidy(&text)
 }

@@ -4,7 +4,7 @@
 //! was said in earlier turns, the oldest first; then what this turn has recalled, but for the last. The system message and
 //! what the person said last always stay. The files keep everything: the same files give the same cut.
 
-use crate::block::injected;
+use crate::block::{injected, is_new_index};
 use crate::message::Role;
 use acheron_base::{Error, Result, tokens};
 
@@ -57,7 +57,9 @@ pub fn fitted(said: Vec<(Role, String)>, window: u32) -> Result<Fitted> {
 fn dispensable(said: &[(Role, String)]) -> Vec<usize> {
     let recalled = |at: &usize| said[*at].0 == Role::User && injected(&said[*at].1);
     let asked = said.iter().rposition(|(role, text)| *role == Role::User && !injected(text)).unwrap_or(said.len());
-    let earlier = || (0..asked).filter(|at| said[*at].0 != Role::System);
+    // The last index that was shown is what the model goes by.
+    let index = said.iter().rposition(|(role, text)| *role == Role::User && is_new_index(text));
+    let earlier = || (0..asked).filter(|at| said[*at].0 != Role::System && Some(*at) != index);
     let now = (asked + 1..said.len().saturating_sub(1)).filter(recalled);
     earlier().filter(recalled).chain(earlier().filter(|at| !recalled(at))).chain(now).collect()
 }

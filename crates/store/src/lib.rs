@@ -21,6 +21,7 @@ pub use self::writer::Written;
 use acheron_base::{Error, Result, blocking, sync};
 
 mod backup;
+pub mod cache;
 mod fault;
 pub mod json;
 mod lock;

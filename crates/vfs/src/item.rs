@@ -31,6 +31,12 @@ pub trait VersionStore: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Refuses a draft that no further write can make a version. Asked at every write, whose error even a shell reports;
+    /// it reports none of `close(2)`.
+    fn check(&self, _caller: &Caller, _draft: &[u8]) -> Result<()> {
+        Ok(())
+    }
+
     /// Makes `bytes` the newest version.
     fn save(&self, caller: &Caller, bytes: Bytes) -> Answer<()>;
 
@@ -204,6 +210,7 @@ impl Handle for ItemHandle {
 
     fn write(&self, offset: u64, data: &[u8]) -> Answer<()> {
         let (data, append, limit) = (data.to_vec(), self.append, self.store.limit());
+        let (store, caller) = (self.store.clone(), self.caller.clone());
         self.change(move |bytes| {
             let start = match append {
                 true => bytes.len(),
@@ -217,7 +224,7 @@ impl Handle for ItemHandle {
                 bytes.resize(end, 0);
             }
             bytes[start..end].copy_from_slice(&data);
-            Ok(())
+            store.check(&caller, bytes)
         })
     }
 

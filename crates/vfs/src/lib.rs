@@ -219,6 +219,11 @@ pub trait Dir: Send + Sync {
         Err(not_permitted(format!("no file can be made here: `{name}`")))
     }
 
+    /// Renames (`rename(2)`). Both are paths of the tree: `from` names something in this directory, `to` may be in another.
+    fn rename(&self, _caller: &Caller, from: &str, _to: &str) -> Answer<()> {
+        Answer::refuse(not_permitted(format!("`{from}` cannot be renamed")))
+    }
+
     /// Removes the file called `name` (`unlink(2)`).
     fn remove(&self, _caller: &Caller, name: &str) -> Answer<()> {
         Answer::refuse(not_permitted(format!("`{name}` cannot be removed")))

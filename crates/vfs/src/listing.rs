@@ -19,13 +19,15 @@ pub struct Listing {
 
 struct Entries {
     nodes: BTreeMap<String, Node>,
+    /// Nodes that are found by name and not listed.
+    unlisted: BTreeMap<String, Node>,
     modified: SystemTime,
 }
 
 impl Default for Listing {
     fn default() -> Self {
         Listing {
-            entries: RwLock::new(Entries { nodes: BTreeMap::new(), modified: STARTED }),
+            entries: RwLock::new(Entries { nodes: BTreeMap::new(), unlisted: BTreeMap::new(), modified: STARTED }),
             notifier: ChangeNotifier::default(),
             clock: None,
         }
@@ -65,6 +67,15 @@ impl Listing {
         self
     }
 
+    /// Adds a node that is there for whoever names it, and not listed: a file that may wait for ever is no trap for programs
+    /// that read all they find.
+    pub fn unlisted(self, name: &str, node: Node) -> Self {
+        let mut entries = self.entries.write();
+        entries.unlisted.insert(name.to_owned(), node);
+        drop(entries);
+        self
+    }
+
     /// Adds or replaces `name` while the tree is served.
     pub fn put(&self, name: &str, node: Node) {
         let mut entries = self.entries.write();
@@ -92,7 +103,8 @@ impl Listing {
 
 impl Dir for Listing {
     fn lookup(&self, name: &str) -> Option<Node> {
-        self.entries.read().nodes.get(name).cloned()
+        let entries = self.entries.read();
+        entries.nodes.get(name).or_else(|| entries.unlisted.get(name)).cloned()
     }
 
     fn list(&self) -> Vec<(String, Node)> {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn spent(rounds: u64, tokens: u64, ms: u64, money: f64) -> Spent {
-    Spent { rounds, usage: Usage { input: tokens, output: 0 }, ms, money }
+    Spent { rounds, usage: Usage::new(tokens, 0), ms, money }
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn the_worst_limit_counts() {
 #[test]
 fn money_needs_prices() {
     let limits = BudgetLimits { money: Some(1.0), ..BudgetLimits::default() };
-    let prices = Prices { input_per_mtok: 1.0, output_per_mtok: 0.0 };
+    let prices = Prices { input_per_mtok: 1.0, output_per_mtok: 0.0, ..Prices::default() };
     assert!(limits.check(None).is_err());
     assert!(limits.check(Some(&Prices::default())).is_err());
     assert!(limits.check(Some(&prices)).is_ok());

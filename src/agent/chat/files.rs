@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::Chat;
 use super::messages::{InputFile, ProgressFile, ReplyFile};
-use acheron_vfs::{Listing, MessageFile, line, live, text, waiting};
+use super::pending::NamedReplyFile;
+use acheron_vfs::{Control, Listing, MessageFile, Node, line, live, text, waiting};
 
 const README: &str = "\
 # chat
@@ -23,21 +24,26 @@ A conversation with the agent.
   turn and of the agent (`limits`) and the usage of all turns (`spent`). A turn that reaches a limit ends with
   `budget_exceeded`; an event is emitted at 80 %.
 - `echo > ../jobs/<job>/control/cancel` ends a turn.
+- `pending.json` is for programs that serve an agent whose model is `external`: it waits until a turn has no answer and shows
+  the oldest. It is not listed, so that nothing hangs that only looks around. `control/reply.json` answers it
+  (`/global/library/topics/external-models.md`).
 ";
 
 const CONTROL: &str = "\
 - `input`: write a message to the agent. The agent itself cannot.
-- `reply`: the agent writes its reply, which ends its turn.
+- `reply`: the agent writes its reply, which ends its turn. From a program outside it answers the oldest turn.
+- `reply.json`: an object with `turn` and `reply` answers that turn and no other.
 - `progress`: the agent writes a message before the end of its turn; reading it shows the last one.
 ";
 
 impl Chat {
     pub fn directory(&self) -> Listing {
-        let (status, latest) = (self.clone(), self.clone());
+        let (status, latest, pending) = (self.clone(), self.clone(), self.clone());
         let control = Listing::default()
             .file("README.md", text(CONTROL))
             .file("input", MessageFile::new(Arc::new(InputFile(self.clone()))))
             .file("reply", MessageFile::new(Arc::new(ReplyFile(self.clone()))))
+            .file("reply.json", Control::new(Arc::new(NamedReplyFile(self.clone()))))
             .file("progress", MessageFile::new(Arc::new(ProgressFile(self.clone()))));
         let log = self.0.agent_runtime.history.log();
         Listing::default()
@@ -47,5 +53,6 @@ impl Chat {
             .file("history.ndjson", log.clone())
             .file("history.ndjson.1", log.older())
             .dir("control", control)
+            .unlisted("pending.json", Node::file(waiting(move |caller| pending.pending_turn(caller))))
     }
 }

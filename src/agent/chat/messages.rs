@@ -19,7 +19,7 @@ impl Chat {
         result
     }
 
-    fn set_refusal(&self, refusal: Option<Error>) {
+    pub(super) fn set_refusal(&self, refusal: Option<Error>) {
         *self.0.refusal.lock() = refusal;
     }
 
@@ -42,6 +42,41 @@ impl Chat {
         }
         current.ok_or_else(|| Error::conflict(format!("{agent} has no running turn that this could belong to")))
     }
+
+    /// The turn that plain text answers: for a program outside the oldest that waits, for the agent the one that runs.
+    fn turn_to_reply(&self, caller: &Caller) -> Result<Arc<CurrentTurn>> {
+        let outside = caller.principal() == &Principal::Operator;
+        match self.pending().filter(|_| outside) {
+            Some(turn) => Ok(turn),
+            None => self.turn_of(caller, "its reply"),
+        }
+    }
+}
+
+/// Answers a turn. The turn's own tools have already recorded their intent; any other reply is stored before it is accepted.
+pub(super) fn answer_turn(
+    chat: &Chat,
+    caller: &Caller,
+    turn: Arc<CurrentTurn>,
+    text: String,
+) -> Answer<Arc<dyn Reply>> {
+    if caller.in_turn() {
+        return Answer::Now(replied(&turn, text));
+    }
+    if turn.reply.borrow().is_some() || turn.kept.swap(true, Ordering::SeqCst) {
+        return Answer::refuse(Error::conflict(TAKEN));
+    }
+    let chat = chat.clone();
+    chat.pending_changed();
+    Answer::soon(async move {
+        let (agent_runtime, id, words) = (chat.0.agent_runtime.clone(), turn.job.id.clone(), text.clone());
+        let kept = on_disk(move || agent_runtime.keep_reply(&id, &words)).await;
+        kept.inspect_err(|_| {
+            turn.kept.store(false, Ordering::SeqCst);
+            chat.pending_changed();
+        })?;
+        replied(&turn, text)
+    })
 }
 
 /// `control/input`.
@@ -94,29 +129,15 @@ impl MessageSink for ReplyFile {
     }
 
     fn may(&self, caller: &Caller) -> Result<()> {
-        let turn = self.0.turn_of(caller, "its reply");
+        let turn = self.0.turn_to_reply(caller);
         self.0.note_refusal(turn.map(drop))
     }
 
-    /// The turn's own tools have already recorded their intent; any other reply is stored before it is accepted.
     fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
-        let current = match self.0.turn_of(caller, "its reply") {
-            Ok(current) => current,
-            Err(error) => return Answer::refuse(error),
-        };
-        if caller.in_turn() {
-            return Answer::Now(replied(&current, text));
+        match self.0.turn_to_reply(caller) {
+            Ok(turn) => answer_turn(&self.0, caller, turn, text),
+            Err(error) => Answer::refuse(error),
         }
-        if current.kept.swap(true, Ordering::SeqCst) {
-            return Answer::refuse(Error::conflict(TAKEN));
-        }
-        let agent_runtime = self.0.0.agent_runtime.clone();
-        Answer::soon(async move {
-            let (id, words) = (current.job.id.clone(), text.clone());
-            let kept = on_disk(move || agent_runtime.keep_reply(&id, &words)).await;
-            kept.inspect_err(|_| current.kept.store(false, Ordering::SeqCst))?;
-            replied(&current, text)
-        })
     }
 
     fn refused(&self, _caller: &Caller, error: &Error) {

@@ -4,6 +4,7 @@
 
 mod files;
 mod messages;
+mod pending;
 #[cfg(test)]
 mod tests;
 
@@ -42,8 +43,10 @@ struct ChatInner {
     agent_runtime: Arc<AgentRuntime>,
     call_queue: Arc<CallQueue>,
     order: TurnOrder,
-    /// The queued and running turns.
-    queue: Mutex<Vec<Arc<Job>>>,
+    /// The queued and running turns, oldest first.
+    queue: Mutex<Vec<Arc<CurrentTurn>>>,
+    /// Counts the turns that come, go and are answered, for readers of `pending.json`.
+    pending: watch::Sender<u64>,
     /// The number of queued and running turns. Readers of `latest.txt` wait until it is 0.
     busy: watch::Sender<usize>,
     paused: watch::Sender<bool>,
@@ -75,7 +78,8 @@ impl QueueSlot {
 
 impl Drop for QueueSlot {
     fn drop(&mut self) {
-        self.chat.queue().retain(|job| job.id != self.job_id);
+        self.chat.queue().retain(|turn| turn.job.id != self.job_id);
+        self.chat.pending_changed();
         self.chat.0.busy.send_modify(|busy| *busy -= 1);
     }
 }
@@ -94,15 +98,15 @@ impl Chat {
         let (queue, busy, paused) =
             (Mutex::default(), watch::Sender::new(0), watch::Sender::new(agent_runtime.settings().paused));
         let (current, refusal) = (Mutex::default(), Mutex::default());
-        let order = TurnOrder::default();
-        Chat(Arc::new(ChatInner { agent_runtime, call_queue, order, queue, busy, paused, current, refusal }))
+        let (order, pending) = (TurnOrder::default(), watch::Sender::new(0));
+        Chat(Arc::new(ChatInner { agent_runtime, call_queue, order, queue, pending, busy, paused, current, refusal }))
     }
 
     pub fn agent_runtime(&self) -> &Arc<AgentRuntime> {
         &self.0.agent_runtime
     }
 
-    fn queue(&self) -> MutexGuard<'_, Vec<Arc<Job>>> {
+    fn queue(&self) -> MutexGuard<'_, Vec<Arc<CurrentTurn>>> {
         self.0.queue.lock()
     }
 
@@ -228,7 +232,6 @@ impl Chat {
 
     /// Follows an accepted turn to its end, and records it in the history before the next one starts.
     fn follow(&self, job: &Arc<Job>, turn: QueuedTurn) {
-        self.queue().push(job.clone());
         let slot = QueueSlot::take(self, &job.id);
         let current = Arc::new(CurrentTurn {
             job: job.clone(),
@@ -241,6 +244,8 @@ impl Chat {
             progress: watch::Sender::new(None),
         });
         _ = turn.current.set(current.clone()); // nobody else sets it
+        self.queue().push(current.clone());
+        self.pending_changed();
         let (chat, job) = (self.clone(), job.clone());
         self.0.agent_runtime.context.runtime.spawn(async move {
             job.end().await;
@@ -271,18 +276,15 @@ impl Chat {
         }
     }
 
-    /// The usage of all turns, including the running one.
+    /// The usage of all turns, including the running one, and of the services that asked the agent's model.
     pub fn spent(&self) -> Spent {
-        let history = &self.0.agent_runtime.history;
-        // An ended turn is in the history before it is no longer current.
-        let current = self.current().filter(|current| !history.has(&current.job.id));
-        history.total().plus(&current.map(|current| current.spent()).unwrap_or_default())
+        self.0.agent_runtime.spent()
     }
 
     /// The limits of a turn that would start now: the limits of a turn, and what the agent has left beside `promised`.
     pub fn left(&self, promised: &Spent) -> BudgetLimits {
-        let settings = self.0.agent_runtime.settings();
-        settings.limits.and(&settings.total.less(&self.spent().plus(promised)))
+        let agent_runtime = &self.0.agent_runtime;
+        agent_runtime.settings().limits.and(&agent_runtime.ledger.left(&agent_runtime.agent).less(promised))
     }
 
     /// Pauses or resumes: queued turns wait while paused.
@@ -293,8 +295,8 @@ impl Chat {
 
     /// Cancels the running turn and all queued ones.
     pub fn stop(&self) {
-        for job in &*self.queue() {
-            job.cancel.cancel();
+        for turn in &*self.queue() {
+            turn.job.cancel.cancel();
         }
     }
 
@@ -333,7 +335,7 @@ impl Chat {
             (None, 0, None) if settings.paused => "paused",
             (None, 0, None) => "idle",
         };
-        let job = current.as_ref().map(|current| current.job.clone()).or_else(|| jobs.first().cloned());
+        let job = current.as_ref().or(jobs.first()).map(|turn| turn.job.clone());
         // The fields are about one turn: the first that is running or queued, else the last.
         let (job_id, updated_at_ms, error) = match (job, last) {
             (Some(job), _) => (Some(job.id.clone()), Some(job.now().updated_at_ms), None),
@@ -351,6 +353,7 @@ impl Chat {
             "said": current.as_ref().and_then(|current| current.progress.borrow().clone()),
             "model": settings.model.map_or("external".to_owned(), |model| model.name()),
             "limits": {"turn": settings.limits, "agent": settings.total},
+            "deviations": agent_runtime.deviations.load(Ordering::SeqCst),
             "spent": self.spent(),
         })
     }

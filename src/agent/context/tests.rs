@@ -7,7 +7,15 @@ use crate::model::{MessageRole, ModelAnswer, Prices};
 
 fn began(input: &str, source: TurnSource) -> TranscriptRecord {
     let (limits, prices) = (BudgetLimits::default(), Prices::default());
-    TranscriptRecord::Began { at_ms: 0, job_id: "job-1".into(), source, input: input.to_owned(), limits, prices }
+    TranscriptRecord::Began {
+        at_ms: 0,
+        job_id: "job-1".into(),
+        source,
+        input: input.to_owned(),
+        limits,
+        prices,
+        strict: false,
+    }
 }
 
 fn said(text: &str) -> TranscriptRecord {
@@ -97,6 +105,40 @@ fn a_window_too_small_for_the_contract_is_refused() {
     assert!(error.message.starts_with("a window of 1100 tokens is too small"));
 }
 
+/// Everything that a request shows, as one text.
+fn as_sent(ask: &ModelRequest) -> String {
+    let messages = ask.messages.iter().map(|message| format!("\0{:?}{}", message.role, message.text));
+    format!("{}{}", ask.system, messages.collect::<String>())
+}
+
+#[test]
+fn a_request_begins_with_the_one_before_it_byte_for_byte() {
+    let memory = [("/agents/self/memory/items/name".to_owned(), "the user is called Ada".to_owned())];
+    let history: Vec<_> = (0..8).map(|n| (format!("question {n}"), "answer ".repeat(200))).collect();
+    let mut turn = vec![began("look into every file", TurnSource::Chat)];
+    let mut cache = RoundCache::default();
+    let (mut before, mut anew) = (String::new(), Vec::new());
+    for round in 0..60 {
+        let parts = ContextParts {
+            core: "The contract.",
+            memory: &memory,
+            history: &history,
+            turn: &turn,
+            window: 32_768,
+            answer: 4096,
+        };
+        let sent = as_sent(&assemble(&parts, &mut cache).unwrap());
+        if !sent.starts_with(&before) {
+            anew.push(round);
+        }
+        before = sent;
+        turn.extend([read(&format!("file-{round}")), outcome(&format!("line {round}\n").repeat(500))]);
+    }
+    // Each round has some 1,700 tokens. Where the window is full, the beginning is chosen anew, and lasts for some rounds.
+    assert!(anew.len() <= 12 && anew[0] > 8, "{anew:?}");
+    assert!(anew.windows(2).all(|pair| pair[1] - pair[0] >= 3), "{anew:?}");
+}
+
 proptest! {
     #[test]
     fn nothing_ever_exceeds_the_window(
@@ -116,7 +158,7 @@ proptest! {
         let core = "c".repeat(core);
         let parts = ContextParts { core: &core, memory: &memory, history: &history, turn: &turn, window, answer };
         if let Ok(ask) = assembled(&parts) {
-            prop_assert!(cost(&ask) + u64::from(ask.max_tokens) <= window, "{} + {} > {window}", cost(&ask), ask.max_tokens);
+            prop_assert!(ask.estimated() + u64::from(ask.max_tokens) <= window, "{} + {} > {window}", ask.estimated(), ask.max_tokens);
             // The same, whatever was rendered at earlier steps of the turn.
             let mut cache = RoundCache::default();
             for end in 1..=turn.len() {

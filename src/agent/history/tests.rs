@@ -1,9 +1,9 @@
 use super::*;
 
+/// Two rounds, seven with those before it.
 fn entry(job_id: &str, reply: Option<&str>) -> HistoryEntry {
-    let spent = Spent { rounds: 2, ..Spent::default() };
-    let (input, reply) = ("hi".to_owned(), reply.map(str::to_owned));
-    let (job_id, total) = (job_id.to_owned(), Spent::default());
+    let (spent, total) = (Spent { rounds: 2, ..Spent::default() }, Spent { rounds: 7, ..Spent::default() });
+    let (job_id, input, reply) = (job_id.to_owned(), "hi".to_owned(), reply.map(str::to_owned));
     HistoryEntry { seq: 0, ts_ms: 1, job_id, source: TurnSource::Chat, input, reply, error: None, spent, total }
 }
 
@@ -18,7 +18,7 @@ fn totals_and_numbers_outlive_the_host() {
     let again = History::open(dir, Clock::real()).unwrap();
     again.add(entry("job-3", Some("bye"))).unwrap();
     let last = again.last().unwrap();
-    assert_eq!((last.seq, last.total.rounds), (3, 6));
+    assert_eq!((last.seq, last.total.rounds), (3, 7));
     assert_eq!(again.exchanges(), [("hi".to_owned(), "hello".to_owned()), ("hi".to_owned(), "bye".to_owned())]);
     assert!(again.has("job-2") && !again.has("job-9"));
 }
@@ -47,20 +47,20 @@ fn old_turns_are_forgotten_by_whole_files_and_the_costs_are_not() {
     history.forget(30).unwrap();
     assert_eq!(kept(&dir), (0, 1));
     let again = History::open(dir, Clock::real()).unwrap().last().unwrap();
-    assert_eq!((again.seq, again.total.rounds), (3, 6));
+    assert_eq!((again.seq, again.total.rounds), (3, 7));
 }
 
 #[test]
-fn what_is_charged_outlives_the_host_and_counts_once() {
+fn what_an_earlier_version_charged_beside_the_history_is_counted_once() {
     let dir = tempfile::tempdir().unwrap();
     let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
     let rounds = |history: &History| history.total().rounds;
     let history = History::open(dir.clone(), Clock::real()).unwrap();
     history.add(entry("job-1", None)).unwrap();
-    history.charge(&Spent { rounds: 5, ..Spent::default() }).unwrap();
+    let charged = serde_json::json!({"seq": 1, "total": Spent { rounds: 9, ..Spent::default() }});
+    dir.write(CHARGED, charged.to_string().as_bytes()).unwrap();
     let again = History::open(dir.clone(), Clock::real()).unwrap();
-    assert_eq!(rounds(&again), 7);
-    again.add(entry("job-2", None)).unwrap();
     assert_eq!(rounds(&again), 9);
-    assert_eq!(rounds(&History::open(dir, Clock::real()).unwrap()), 9);
+    again.add(entry("job-2", None)).unwrap();
+    assert_eq!(rounds(&History::open(dir, Clock::real()).unwrap()), 7, "the next turn has counted it in");
 }

@@ -72,6 +72,51 @@ fn an_answer_is_one_call_or_a_precise_fault() {
     }
 }
 
+/// What is understood of an answer, and whether it deviates.
+fn understood_of(text: &str) -> Result<(String, bool), String> {
+    let said = ModelAnswer { text: text.to_owned(), ..ModelAnswer::default() };
+    assert!(read_as(&said, Reading::Strict).is_err(), "{text} is no deviation");
+    match read(&said) {
+        Ok(call) => Ok((format!("{} {}", call.tool.name(), call.tool.path()), call.deviates)),
+        Err(wrong) => Err(wrong.fault.name().to_owned()),
+    }
+}
+
+#[test]
+fn one_call_in_whatever_form_is_understood_and_two_are_not() {
+    const READ: &str = r#"{"tool_calls":[{"name":"file_read","arguments":{"path":"a"}}]}"#;
+    const BARE: &str = r#"{"name":"file_read","arguments":{"path":"a"}}"#;
+    let native = r#"{"id":"c1","type":"function","function":{"name":"file_read","arguments":"{\"path\":\"a\"}"}}"#;
+    for text in [
+        format!("```json\n{READ}\n```"),
+        format!("I'll look at it first. {READ}"),
+        format!("{READ}\nThen I will see."),
+        BARE.to_owned(),
+        format!("<tool_call>\n{BARE}\n</tool_call>"),
+        native.to_owned(),
+        format!("{{\"tool_calls\":[{native}]}}"),
+        r#"{"tool_calls":[{"name":"file_read","arguments":"{\"path\":\"a\"}"}]}"#.to_owned(),
+        r#"{"function_call":{"name":"file_read","arguments":"{\"path\":\"a\"}"}}"#.to_owned(),
+        r#"{"type":"tool_use","id":"t","name":"file_read","input":{"path":"a"}}"#.to_owned(),
+        format!("The sizes are {{\"small\": 1}}. {READ}"),
+    ] {
+        assert_eq!(understood_of(&text), Ok(("file_read a".to_owned(), true)), "{text}");
+    }
+    for (text, fault) in [
+        (format!("An example: `{READ}`. Now: {READ}"), "many_calls"),
+        (format!("{READ} {BARE}"), "many_calls"),
+        (r#"{"tool_calls":[{"name":"file_list"},{"name":"file_list"}]}"#.to_owned(), "many_calls"),
+        (format!("{{\"example\": {READ}}}"), "zero_calls"),
+        (format!("{{\"broken\": {READ}"), "not_json"),
+        (r#"{"name":"Ada","arguments":{}}"#.to_owned(), "native_call"),
+        (format!("<think>I could {READ}</think> Let me think."), "not_json"),
+        (r#"Here: {"tool_calls":[{"name":"bash","arguments":{}}]}"#.to_owned(), "unknown_tool"),
+        ("All is well.".to_owned(), "not_json"),
+    ] {
+        assert_eq!(understood_of(&text), Err(fault.to_owned()), "{text}");
+    }
+}
+
 #[test]
 fn a_native_call_beside_the_text_is_a_fault() {
     let said = ModelAnswer { native_call: true, ..ModelAnswer::default() };
@@ -98,6 +143,7 @@ fn a_huge_hostile_answer_is_a_fault_like_any_other() {
     ] {
         let wrong = parse(&text).unwrap_err();
         assert_eq!(wrong.fault, wanted, "{}…", &text[..40]);
+        assert!(read(&ModelAnswer { text: text.clone(), ..ModelAnswer::default() }).is_err(), "{}…", &text[..40]);
         assert!(wrong.why.len() < 500, "{}", wrong.why.len());
     }
 }
@@ -116,7 +162,7 @@ proptest! {
     #[test]
     fn a_call_that_was_written_is_read_again(path in "[^\0]{0,40}", content in "\\PC*", append: bool, id in proptest::option::of("[a-z]{1,8}")) {
         let tool = ToolCall::Write(crate::agent::tools::FileWrite { path, content, append, create_parents: false, wait_until_ready: true });
-        let call = ModelCall { id, tool };
+        let call = ModelCall { id, deviates: false, tool };
         let text = serde_json::json!({"tool_calls": [call]}).to_string();
         prop_assert_eq!(parse(&text), Ok(call));
     }

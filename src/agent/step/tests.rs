@@ -9,13 +9,20 @@ const REPLY: &str =
 
 /// A transcript in short: `read`, `write` and `reply` are answers, `ok` and `no` outcomes, the rest is prose.
 fn records(words: &str, limits: BudgetLimits) -> Vec<TranscriptRecord> {
-    let prices = Prices { input_per_mtok: 0.0, output_per_mtok: 1_000_000.0 };
+    let prices = Prices { input_per_mtok: 0.0, output_per_mtok: 1_000_000.0, ..Prices::default() };
     let (job_id, input) = ("job-1".to_owned(), "hello".to_owned());
-    let mut records =
-        vec![TranscriptRecord::Began { at_ms: 0, job_id, source: TurnSource::Chat, input, limits, prices }];
+    let mut records = vec![TranscriptRecord::Began {
+        at_ms: 0,
+        job_id,
+        source: TurnSource::Chat,
+        input,
+        limits,
+        prices,
+        strict: false,
+    }];
     records.extend(words.split_whitespace().map(|word| {
         let said = |text: &str| {
-            let usage = Usage { input: 10, output: 2 };
+            let usage = Usage::new(10, 2);
             TranscriptRecord::Said {
                 at_ms: 0,
                 ms: 1000,
@@ -70,7 +77,7 @@ fn the_transcript_says_what_comes_next() {
         ("hm hm", "ask"),
         (
             "hm hm hm",
-            "protocol_fault: the model broke the protocol 3 times in a row: not_json: the answer is not a JSON object; write text for people to the reply with file_write",
+            "protocol_fault: the model broke the protocol 3 times in a row: not_json: the answer is not a JSON object; write text for people to the reply with file_write; it said: hm",
         ),
         ("hm hm read ok hm", "ask"),
         ("read no read no", "ask"),

@@ -95,6 +95,20 @@ const TOOLS: [(&str, &[&str]); 3] = [
 ];
 
 impl ToolCall {
+    /// Whether there is a tool of that name.
+    pub fn is_tool(name: &str) -> bool {
+        TOOLS.iter().any(|(tool, _)| *tool == name)
+    }
+
+    /// The JSON Schema of an answer: one object with one call.
+    pub fn answer_schema() -> Value {
+        let names: Vec<&str> = TOOLS.iter().map(|(tool, _)| *tool).collect();
+        let call = serde_json::json!({"type": "object", "required": ["name", "arguments"],
+            "properties": {"name": {"enum": names}, "arguments": {"type": "object"}}});
+        let calls = serde_json::json!({"type": "array", "minItems": 1, "maxItems": 1, "items": call});
+        serde_json::json!({"type": "object", "required": ["tool_calls"], "properties": {"tool_calls": calls}})
+    }
+
     /// Parses a call of the tool `name`.
     pub fn read(name: &str, arguments: Map<String, Value>) -> Result<ToolCall, Misuse> {
         let Some((_, known)) = TOOLS.iter().find(|(tool, _)| *tool == name) else {

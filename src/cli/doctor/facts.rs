@@ -60,8 +60,10 @@ pub async fn look(state: &Path, spec: &Result<Spec>, faults: &[ValueFault]) -> M
 }
 
 async fn symbols(spec: &SymbolsSpec) -> Option<(String, Result<RedisDurability, String>)> {
-    let url = spec.url.as_deref().filter(|_| spec.backend == SymbolsBackend::Redis)?;
-    let (at, kept) = durability::at(url).await;
+    if spec.backend != SymbolsBackend::Redis {
+        return None;
+    }
+    let (at, kept) = durability::of(spec).await;
     Some((at, kept.map_err(|err| err.message)))
 }
 

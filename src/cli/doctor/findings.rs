@@ -355,6 +355,11 @@ fn symbols(facts: &MachineFacts) -> DoctorFinding {
         }
         Ok(RedisDurability::Snapshots) => weak("may lose all changes since its last snapshot: appendonly is no"),
         Ok(RedisDurability::Nothing) => weak("loses every symbol when it ends: it has neither a log nor snapshots"),
+        Ok(RedisDurability::Evicts(policy)) => DoctorFinding::weak(
+            what,
+            format!("are in {at}, which drops symbols when it is full: maxmemory-policy is {policy}"),
+            "redis-cli CONFIG SET maxmemory-policy noeviction; redis-cli CONFIG REWRITE",
+        ),
         Err(why) => DoctorFinding::bad(
             what,
             format!("are in {at}: {why}"),

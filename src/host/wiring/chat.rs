@@ -42,6 +42,7 @@ pub fn settings(host: &HostState, agent: &str, spec: &AgentSpec) -> Result<Setti
     settings.total.check(Some(&settings.prices))?;
     let profile = host.profiles.get(agent);
     settings.paused = profile.as_ref().is_ok_and(|profile| profile.paused);
+    settings.parent = profile.as_ref().ok().and_then(|profile| profile.parent.clone());
     settings.budget_in_mountspec = profile
         .is_ok_and(|profile| !profile.created && profile.over.as_ref().is_none_or(|entry| entry.budget == spec.budget));
     Ok(settings)

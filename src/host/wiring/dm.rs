@@ -16,7 +16,6 @@ pub fn parts(env: &AgentEnv) -> Result<DmParts> {
     Ok(DmParts {
         root,
         model: host.models().other(&env.agent, spec.narrator.clone().unwrap_or_default()),
-        named: spec.narrator.is_some(),
         prompts: host.shared.prompts.clone(),
         library: GameLibrary::new(host.paths.library.folder().map(Path::to_path_buf)),
         clock: host.context.clock.clone(),

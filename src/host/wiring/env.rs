@@ -10,6 +10,9 @@ use crate::host::HostState;
 use crate::state::quota::QuotaKind;
 use acheron_base::{Result, Room};
 
+/// The directory of an agent for what can be made again; it counts for no limit.
+pub const CACHE: &str = "cache";
+
 /// One agent of the host.
 pub struct AgentEnv {
     pub agent: String,
@@ -25,7 +28,8 @@ impl AgentEnv {
         let event_log = host.context.event_logs.of(agent)?;
         let home = host.paths.state.join("agents").join(agent);
         let quotas = host.context.event_logs.quotas.clone();
-        let room = Arc::new(Room::new(&home, move |used, more| quotas.check(QuotaKind::Files, used, more)));
+        let room =
+            Arc::new(Room::new(&home, move |used, more| quotas.check(QuotaKind::Files, used, more)).without(CACHE));
         Ok(AgentEnv { agent: agent.to_owned(), home, event_log, host: host.clone(), room })
     }
 

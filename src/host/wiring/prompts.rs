@@ -23,6 +23,7 @@ pub fn parts(env: &AgentEnv) -> Result<PromptsParts> {
         context: host.context.clone(),
         projects: projects(env),
         models: Some(models(env)),
+        kinds: Default::default(),
     })
 }
 
@@ -39,17 +40,16 @@ fn projects(env: &AgentEnv) -> OpenProject {
 
 /// The agent's own model, or `KIND[:NAME]` as `--model` takes it.
 fn models(env: &AgentEnv) -> ChooseModel {
-    let (models, agent) = (env.host.models(), env.agent.clone());
+    let own = env.model();
     Arc::new(move |word| {
-        let mut model = models.described(&agent)?;
+        let mut model = own.described()?;
         if let Some(word) = word {
             let (kind, name) = word.split_once(':').map_or((word, None), |(kind, name)| (kind, Some(name)));
             model.kind = serde_json::from_value(json!(kind))
                 .map_err(|_| Error::invalid(format!("there is no kind of model `{}`", clipped(kind))))?;
             model.name = name.map(str::to_owned);
         }
-        let limits = models.profiles.get(&agent)?.spec.limits;
-        let settings = models.runtimes.settings(&agent, &model, &limits)?;
-        settings.model.ok_or_else(|| Error::unavailable("an external model cannot be asked from here"))
+        let nobody = "the guide is no language model: give the agent a model, or name one (`model`)";
+        own.open_as(&model)?.ok_or_else(|| Error::unavailable(nobody))
     })
 }

@@ -43,14 +43,19 @@ impl SharedServices {
     ) -> Result<(SharedServices, Filling)> {
         let (symbols, filling) = symbols::open::open(&spec.symbols, store, symbols::catalogue::of_library(library)?)?;
         let folder = spec.prompts.as_deref().map(|folder| here.join(folder));
-        let folder = folder.or_else(|| beside.filter(|folder| folder.is_dir()));
+        let in_library = library.map(|library| library.join("prompts")).filter(|folder| folder.is_dir());
+        let folder = folder.or(in_library).or_else(|| beside.filter(|folder| folder.is_dir()));
         let prompts = Arc::new(Library::open(folder.as_deref()));
         let watch = watch(&prompts, |_| {}).unwrap_or_else(|error| {
             tracing::warn!(%error, "edits of prompts are not noticed");
             None
         });
-        let runtimes =
-            Arc::new(AgentRuntimes::new(store.clone(), here, Box::new(|name| std::env::var(name).ok()), clock.clone()));
+        let runtimes = Arc::new(AgentRuntimes::new(
+            store.clone(),
+            here,
+            Box::new(|name| std::env::var(name).ok()),
+            clock.clone(),
+        )?);
         runtimes.trust(spec);
         let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());
         Ok((SharedServices { runtimes, prompts, symbols, _watch: watch, bindings, shells, wikis }, filling))

@@ -1,15 +1,27 @@
 use super::*;
 
+fn served(kind: &str, model: &str) -> ModelConfig {
+    let preset = COMPATIBLE.into_iter().chain([&ANTHROPIC]).find(|preset| preset.kind == kind).unwrap();
+    let (responses, silence) = (false, Silence::default());
+    ModelConfig::Remote(RemoteConfig { preset, model: model.to_owned(), base_url: None, responses, silence })
+}
+
 #[test]
 fn a_kind_and_a_name_are_a_model() {
     for (kind, name, wanted) in [
         ("script", None, Ok(ModelConfig::Script(None))),
         ("script", Some("a/b.ndjson"), Ok(ModelConfig::Script(Some("a/b.ndjson".into())))),
-        ("openai", Some("qwen3:8b"), Ok(ModelConfig::OpenAi { model: "qwen3:8b".into(), base_url: None })),
+        ("ollama", Some("qwen3:8b"), Ok(served("ollama", "qwen3:8b"))),
+        ("anthropic", Some("m"), Ok(served("anthropic", "m"))),
         ("anthropic", Some(""), Err("model anthropic needs the name of a model")),
         ("replay", None, Err("model replay needs the file of a recording")),
         ("external", None, Ok(ModelConfig::External)),
-        ("oracle", None, Err("unknown model kind `oracle`; kinds are script, replay, openai, anthropic and external")),
+        (
+            "oracle",
+            None,
+            Err("unknown model kind `oracle`; kinds are script, replay, openai, openrouter, ollama, vllm, llamacpp, \
+                 anthropic and external"),
+        ),
     ] {
         let read = ModelConfig::read(kind, name, None).map_err(|error| error.message);
         assert_eq!(read, wanted.map_err(str::to_owned), "{kind}");

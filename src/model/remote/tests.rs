@@ -1,4 +1,4 @@
-//! Both providers against a real server that misbehaves in every way, by one table.
+//! All providers against a real server that misbehaves in every way, by one table.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +8,11 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::{ModelServer, ProviderProtocol, RemoteModel};
+use super::{ProviderProtocol, RemoteModel};
 use crate::model::anthropic::MessagesApi;
 use crate::model::openai::ChatCompletions;
+use crate::model::responses::ResponsesApi;
+use crate::model::server::{ModelServer, OPENAI, Silence};
 use crate::model::{AnswerPiece, Message, Model, ModelAnswer, ModelRequest, Usage};
 use acheron_base::{Code, Error, Result};
 use acheron_http::{Http, RetryPolicy, Secret};
@@ -85,6 +87,44 @@ impl TestProtocol for ChatCompletions {
 
     fn overloaded() -> String {
         events(&[json!({"error": {"type": "server_error", "message": "too hot"}})])
+    }
+}
+
+impl TestProtocol for ResponsesApi {
+    fn stream() -> String {
+        let text = |delta: &str| json!({"type": "response.output_text.delta", "delta": delta});
+        let usage = json!({"input_tokens": 7, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 5});
+        events(&[
+            json!({"type": "response.created", "response": {"model": "m-1", "status": "in_progress", "usage": null}}),
+            json!({"type": "response.output_item.added", "item": {"type": "reasoning", "summary": []}}),
+            json!({"type": "response.reasoning_summary_text.delta", "delta": "hm"}),
+            json!({"type": "response.output_item.added", "item": {"type": "message", "content": []}}),
+            text("Σ "),
+            text("ok"),
+            json!({"type": "response.completed", "response": {"model": "m-1", "status": "completed", "usage": usage}}),
+        ])
+    }
+
+    fn unstreamed() -> String {
+        json!({"model": "m-1", "status": "completed", "error": null, "output": [
+            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]},
+            {"type": "message", "content": [{"type": "output_text", "text": "Σ ok"}]}],
+            "usage": {"input_tokens": 7, "output_tokens": 5}})
+        .to_string()
+    }
+
+    fn delta(text: &str) -> String {
+        events(&[json!({"type": "response.output_text.delta", "delta": text})])
+    }
+
+    fn native() -> String {
+        let call = json!({"type": "function_call", "name": "file_read", "arguments": "{}"});
+        let done = json!({"type": "response.output_item.done", "item": call});
+        events(&[done, json!({"type": "response.completed", "response": {"usage": null}})])
+    }
+
+    fn overloaded() -> String {
+        events(&[json!({"type": "error", "code": "server_error", "message": "too hot"})])
     }
 }
 
@@ -237,11 +277,18 @@ fn patience(brief: ShortTimeout) -> RetryPolicy {
 }
 
 fn ask() -> ModelRequest {
-    ModelRequest { system: "be".into(), messages: vec![Message::user("hi"), Message::user("there")], max_tokens: 99 }
+    ModelRequest {
+        system: "be".into(),
+        messages: vec![Message::user("hi"), Message::user("there")],
+        max_tokens: 99,
+        ..ModelRequest::default()
+    }
 }
 
 fn remote<V: TestProtocol>(url: &str, brief: ShortTimeout) -> RemoteModel<V> {
-    let server = ModelServer { model: "m".into(), base_url: url.to_owned(), key: Some(Secret::new(KEY)) };
+    let (preset, silence) = (&OPENAI, Silence::default());
+    let server =
+        ModelServer { preset, model: "m".into(), base_url: url.to_owned(), key: Some(Secret::new(KEY)), silence };
     RemoteModel::new(server, Arc::new(Http::new(patience(brief), acheron_base::Clock::real())), 7)
 }
 
@@ -293,7 +340,7 @@ async fn table<V: TestProtocol>() {
         (
             vec![ServerAction::Status(429, "retry-after: 3600", String::new())],
             ShortTimeout::Nowhere,
-            Err((Code::ProviderError, "429")),
+            Err((Code::ProviderError, " GMT (3600 s from now)")),
             1,
         ),
         (vec![ServerAction::Status(503, PAST, String::new()), ServerAction::Well], ShortTimeout::Nowhere, good, 2),
@@ -312,7 +359,7 @@ async fn table<V: TestProtocol>() {
         (
             vec![ServerAction::Status(404, "x: y", r#"{"error":{"message":"no model m"}}"#.into())],
             ShortTimeout::Nowhere,
-            Err((Code::ProviderError, "404 Not Found: no model m")),
+            Err((Code::ProviderError, "404 Not Found: no model m; http://127.0.0.1:")),
             1,
         ),
         (
@@ -362,7 +409,7 @@ async fn table<V: TestProtocol>() {
             (Ok(said), Ok(())) => {
                 assert_eq!(said.text, "Σ ok", "{name}");
                 assert_eq!(said.thoughts.as_deref(), Some("hm"), "{name}");
-                assert_eq!(said.usage, Usage { input: 7, output: 5 }, "{name}");
+                assert_eq!(Usage::new(said.usage.input, said.usage.output), Usage::new(7, 5), "{name}");
                 assert_eq!((said.model.as_str(), said.native_call), ("m-1", false), "{name}");
             }
             (Err(Error { code, message }), Err((wanted, part))) => {
@@ -390,8 +437,10 @@ async fn asked<V: TestProtocol>() {
         let (_, body) = request.split_once("\r\n\r\n").unwrap();
         let body: serde_json::Value = serde_json::from_str(body).unwrap();
         assert!(body.get("tools").is_none() && body.get("functions").is_none() && body.get("tool_choice").is_none());
-        let last = body["messages"].as_array().unwrap().last().unwrap();
-        assert_eq!(*last, json!({"role": "user", "content": "hi\n\nthere"}));
+        let messages = body.get("messages").unwrap_or(&body["input"]);
+        let last = messages.as_array().unwrap().last().unwrap();
+        let text = last["content"].as_str().or(last["content"][0]["text"].as_str());
+        assert_eq!((last["role"].as_str(), text), (Some("user"), Some("hi\n\nthere")));
     }
     let (said, _, _) =
         trial::<V>(vec![ServerAction::Body("text/event-stream", V::native())], ShortTimeout::Nowhere).await;
@@ -430,19 +479,66 @@ async fn crowded<V: TestProtocol>() {
     assert!(error.message.contains(&format!("the connection to {address}/")), "{error}");
 }
 
-macro_rules! both {
+macro_rules! every {
     ($($name:ident => $trial:ident),* $(,)?) => {$(
         #[tokio::test]
         async fn $name() {
             $trial::<ChatCompletions>().await;
             $trial::<MessagesApi>().await;
+            $trial::<ResponsesApi>().await;
         }
     )*};
 }
 
-both! {
+every! {
     a_misbehaving_server_yields_an_answer_or_a_clear_sentence => table,
     a_question_carries_the_key_in_its_header_and_no_tools => asked,
     a_cancelled_question_leaves_no_connection => dropped,
     a_server_that_lets_nobody_in_is_not_waited_for => crowded,
+}
+
+/// The answer of each API that was cut at its token limit, and a cache.
+#[tokio::test]
+async fn an_answer_that_was_cut_says_so_and_cached_tokens_are_counted() {
+    async fn said<V: TestProtocol>(body: serde_json::Value) -> ModelAnswer {
+        let action = ServerAction::Body("application/json", body.to_string());
+        trial::<V>(vec![action], ShortTimeout::Nowhere).await.0.unwrap()
+    }
+    let chat = json!({"choices": [{"message": {"content": "a"}, "finish_reason": "length"}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 4}}});
+    let messages = json!({"type": "message", "content": [{"type": "text", "text": "a"}], "stop_reason": "max_tokens",
+        "usage": {"input_tokens": 2, "cache_read_input_tokens": 4, "cache_creation_input_tokens": 3, "output_tokens": 1}});
+    let responses = json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"},
+        "output": [{"type": "message", "content": [{"type": "output_text", "text": "a"}]}],
+        "usage": {"input_tokens": 9, "output_tokens": 1, "input_tokens_details": {"cached_tokens": 4}}});
+    let answers = [
+        said::<ChatCompletions>(chat).await,
+        said::<MessagesApi>(messages).await,
+        said::<ResponsesApi>(responses).await,
+    ];
+    for (answer, cache_write) in answers.iter().zip([0, 3, 0]) {
+        let usage = Usage { cache_read: 4, cache_write, ..Usage::new(9, 1) };
+        assert_eq!((answer.text.as_str(), answer.cut, answer.usage), ("a", true, usage));
+    }
+}
+
+/// The form of each request: by schema, as an object, freely.
+#[tokio::test]
+async fn a_form_that_a_server_refuses_is_not_asked_for_again() {
+    let refused =
+        |word: &str| ServerAction::Status(400, "x: y", format!(r#"{{"error":{{"message":"no {word} here"}}}}"#));
+    let actions = vec![refused("response_format"), refused("json_object"), ServerAction::Well, ServerAction::Well];
+    let test_server = TestServer::open::<ChatCompletions>(actions).await;
+    let model = remote::<ChatCompletions>(&test_server.url, ShortTimeout::Nowhere);
+    let formed = ModelRequest { schema: Some(Arc::new(json!({"type": "object"}))), ..ask() };
+    for _ in 0..2 {
+        assert_eq!(model.answer(&formed, &mut |_| ()).await.unwrap().text, "Σ ok");
+    }
+    let heard = test_server.heard.lock();
+    let form = |request: &String| {
+        let body: serde_json::Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        body["response_format"]["type"].as_str().map(str::to_owned)
+    };
+    let forms: Vec<_> = heard.iter().map(form).collect();
+    assert_eq!(forms, [Some("json_schema".to_owned()), Some("json_object".to_owned()), None, None]);
 }

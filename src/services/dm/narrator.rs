@@ -5,7 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use crate::model::{Message, Model, ModelRequest, OpenModel};
+use crate::agent::ask::PaidModel;
+use crate::agent::own_model::OpenModel;
+use crate::model::{Message, ModelRequest};
 use crate::services::prompts::Library;
 use acheron_base::delimited::delimited;
 use acheron_base::{Error, Result};
@@ -41,18 +43,23 @@ pub struct ModelNarrator {
 
 impl ModelNarrator {
     pub fn new(
-        open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static,
+        open: impl Fn() -> Result<Option<PaidModel>> + Send + Sync + 'static,
         prompts: Arc<Library>,
     ) -> ModelNarrator {
         ModelNarrator { open: Box::new(open), prompts }
     }
 
     /// A question about the rules, with the page that answers it.
-    async fn explain(&self, model: &dyn Model, brief: &Brief) -> Result<Option<Value>> {
+    async fn explain(&self, model: &PaidModel, brief: &Brief) -> Result<Option<Value>> {
         let params = json!({"page": delimited("page", None, &brief.page), "question": delimited("question", None, &brief.input)});
         let system = self.prompts.render("dm", "rules", &params)?.text;
-        let asked = ModelRequest { system, messages: vec![Message::user(brief.input.clone())], max_tokens: 600 };
-        let said = model.answer(&asked, &mut |_| ()).await?;
+        let asked = ModelRequest {
+            system,
+            messages: vec![Message::user(brief.input.clone())],
+            max_tokens: 600,
+            ..ModelRequest::default()
+        };
+        let said = model.answer(asked).await?;
         Ok(Some(json!({"answer": said.text})))
     }
 
@@ -71,7 +78,12 @@ impl ModelNarrator {
             "indicators": brief.indicators.join(", "),
         });
         let text = self.prompts.render("dm", "narrator", &params)?.text;
-        Ok(ModelRequest { system: text, messages: vec![Message::user(brief.input.clone())], max_tokens: 2000 })
+        Ok(ModelRequest {
+            system: text,
+            messages: vec![Message::user(brief.input.clone())],
+            max_tokens: 2000,
+            ..ModelRequest::default()
+        })
     }
 }
 
@@ -80,9 +92,9 @@ impl Narrator for ModelNarrator {
     async fn propose(&self, brief: &Brief) -> Result<Option<Value>> {
         let Some(model) = (self.open)()? else { return Ok(None) };
         if brief.intent == Intent::Ooc {
-            return self.explain(model.as_ref(), brief).await;
+            return self.explain(&model, brief).await;
         }
-        let said = model.answer(&self.ask(brief)?, &mut |_| ()).await?;
+        let said = model.answer(self.ask(brief)?).await?;
         let any = Shape {
             name: "Proposal".into(),
             schema: json!({"type": "object"}),

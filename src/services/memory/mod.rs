@@ -56,8 +56,5 @@ pub fn served(parts: MemoryParts) -> Result<Arc<dyn Serve>> {
 
 /// The agent's model, unless it is the guide, which only shows the tree around.
 fn narrator(own: OwnModel) -> Arc<dyn Summarize> {
-    Arc::new(ModelSummarizer::new(move || match own.is_guide()? {
-        true => Ok(None),
-        false => Ok(own.open()?.map(|model| (model, own.described().map_or(0, |own| own.context_tokens.into())))),
-    }))
+    Arc::new(ModelSummarizer::new(move || own.open()))
 }

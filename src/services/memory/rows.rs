@@ -3,6 +3,7 @@
 use super::content::Content;
 use super::evict::ActiveMemory;
 use super::words;
+use acheron_base::words::VERSION as WORDS_VERSION;
 use acheron_base::{Result, tokens};
 use acheron_store::{Connection, OptionalExtension, Row, Tx, params};
 
@@ -64,7 +65,8 @@ pub fn bytes(conn: &Connection, agent: i64) -> Result<u64> {
 
 /// The number of an agent, given now if it has none.
 pub fn agent_or_new(tx: &Tx<'_>, name: &str) -> Result<i64> {
-    tx.prepare_cached("INSERT OR IGNORE INTO memory_agents (agent) VALUES (?1)")?.execute([name])?;
+    let mut insert = tx.prepare_cached("INSERT OR IGNORE INTO memory_agents (agent, words) VALUES (?1, ?2)")?;
+    insert.execute(params![name, WORDS_VERSION])?;
     agent(tx, name)
 }
 
@@ -146,7 +148,7 @@ pub fn insert_version(tx: &Tx<'_>, agent: i64, head: &mut MemoryHead, version: V
     let text = version.content.text();
     let tokens = match version.deleted {
         true => 0,
-        false => [&head.name, &version.kind, &text].into_iter().map(|part| tokens::count(part)).sum(),
+        false => [&head.name, &version.kind, &text].into_iter().map(|part| tokens::estimate(part)).sum(),
     };
     let version = Version { version: head.version + 1, bytes: text.len() as u64, tokens, ..version };
     let id = next_id(tx, "SELECT max(id) FROM memory_versions WHERE id BETWEEN ?1 AND ?2", agent)?;
@@ -176,7 +178,7 @@ pub fn insert_version(tx: &Tx<'_>, agent: i64, head: &mut MemoryHead, version: V
 
 /// Puts the words of a version into the index at the end of the commit: the versions of many callers become one segment.
 fn index(tx: &Tx<'_>, head: &MemoryHead, version: &Version, id: i64, text: &str) {
-    let (memory, was_deleted, name) = (head.id, head.deleted, head.name.clone());
+    let (memory, was_deleted, name) = (head.id, head.deleted, words::indexed(&head.name));
     let (number, words) = (version.version, (!version.deleted).then(|| words::indexed(text)));
     tx.put_off(move |conn| {
         if !was_deleted {
@@ -185,17 +187,47 @@ fn index(tx: &Tx<'_>, head: &MemoryHead, version: &Version, id: i64, text: &str)
         let Some(words) = words else { return Ok(()) };
         // Unless the same commit has a later version, or the agent was purged.
         let mut now = conn.prepare_cached(
-            "INSERT INTO memory_now (rowid, name, content) \
+            "INSERT OR REPLACE INTO memory_now (rowid, name, content) \
              SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memories WHERE id = ?1 AND version = ?4)",
         )?;
         now.execute(params![memory, name, words, number])?;
         let mut ever = conn.prepare_cached(
-            "INSERT INTO memory_ever (rowid, name, content) \
+            "INSERT OR REPLACE INTO memory_ever (rowid, name, content) \
              SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM memory_versions WHERE id = ?1)",
         )?;
         ever.execute(params![id, name, words])?;
         Ok(())
     });
+}
+
+/// Whether the words of an agent's memories are those of another version of the tokeniser.
+pub fn has_old_words(conn: &Connection, name: &str) -> Result<bool> {
+    let mut select = conn.prepare_cached("SELECT words FROM memory_agents WHERE agent = ?1")?;
+    Ok(select.query_row([name], |row| row.get::<_, u32>(0)).optional()?.is_some_and(|words| words != WORDS_VERSION))
+}
+
+/// Indexes all memories of an agent again.
+pub fn index_again(tx: &Tx<'_>, name: &str) -> Result<()> {
+    let number = agent(tx, name)?;
+    let (first, last) = range(number);
+    tx.execute("DELETE FROM memory_now WHERE rowid BETWEEN ?1 AND ?2", [first, last])?;
+    tx.execute("DELETE FROM memory_ever WHERE rowid BETWEEN ?1 AND ?2", [first, last])?;
+    let mut select = tx.prepare_cached(
+        "SELECT v.id, m.id, m.name, v.content, v.version = m.version AND m.deleted = 0 FROM memory_versions v \
+         JOIN memories m ON m.id = v.memory WHERE v.id BETWEEN ?1 AND ?2 AND v.deleted = 0",
+    )?;
+    let mut rows = select.query([first, last])?;
+    while let Some(row) = rows.next()? {
+        let (name, text) = (words::indexed(&row.get::<_, String>(2)?), words::indexed(&row.get::<_, String>(3)?));
+        let mut insert = tx.prepare_cached("INSERT INTO memory_ever (rowid, name, content) VALUES (?1, ?2, ?3)")?;
+        insert.execute(params![row.get::<_, i64>(0)?, name, text])?;
+        if row.get(4)? {
+            let mut insert = tx.prepare_cached("INSERT INTO memory_now (rowid, name, content) VALUES (?1, ?2, ?3)")?;
+            insert.execute(params![row.get::<_, i64>(1)?, name, text])?;
+        }
+    }
+    tx.execute("UPDATE memory_agents SET words = ?2 WHERE number = ?1", params![number, WORDS_VERSION])?;
+    Ok(())
 }
 
 fn next_id(tx: &Tx<'_>, newest: &str, agent: i64) -> Result<i64> {

@@ -59,6 +59,10 @@ struct ChangeResult<T> {
 impl MemoryStore {
     pub fn open(store: Store, event_log: Arc<EventLog>, clock: Clock, budget: u64) -> Result<Arc<MemoryStore>> {
         let agent = event_log.agent.clone();
+        if store.look(|conn| rows::has_old_words(conn, &agent))? {
+            let agent = agent.clone();
+            store.write_blocking(move |tx| rows::index_again(tx, &agent))?;
+        }
         let entries = store.look(|conn| rows::entries(conn, rows::agent(conn, &agent)?))?;
         let live = LiveMemories::new(entries, clock.clone());
         Ok(Arc::new(MemoryStore { store, agent, clock, budget, event_log, live, bytes: Mutex::default() }))

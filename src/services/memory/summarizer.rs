@@ -1,11 +1,11 @@
 //! Writes summaries with the agent's model. `service` uses it through `Summarize`.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 
 use super::store::Summarize;
-use crate::model::{Message, Model, ModelRequest};
+use crate::agent::ask::PaidModel;
+use crate::agent::own_model::OpenModel;
+use crate::model::{Message, ModelRequest};
 use acheron_base::delimited::{delimited, harmless};
 use acheron_base::{Error, Result, tokens};
 
@@ -18,16 +18,13 @@ Leave out what is said twice, what is out of date and what can be looked up agai
 /// The longest summary that is asked for.
 const LONGEST: u32 = 2048;
 
-/// A model, and how much it can read at once.
-type OpenSummaryModel = dyn Fn() -> Result<Option<(Arc<dyn Model>, u64)>> + Send + Sync;
-
 /// Opens the model when there is something to sum up.
 pub struct ModelSummarizer {
-    open: Box<OpenSummaryModel>,
+    open: Box<OpenModel>,
 }
 
 impl ModelSummarizer {
-    pub fn new(open: impl Fn() -> Result<Option<(Arc<dyn Model>, u64)>> + Send + Sync + 'static) -> ModelSummarizer {
+    pub fn new(open: impl Fn() -> Result<Option<PaidModel>> + Send + Sync + 'static) -> ModelSummarizer {
         ModelSummarizer { open: Box::new(open) }
     }
 }
@@ -35,13 +32,16 @@ impl ModelSummarizer {
 #[async_trait]
 impl Summarize for ModelSummarizer {
     async fn summarize(&self, _agent: &str, memories: &[(String, String)]) -> Result<String> {
-        let model = (self.open)()?;
-        let (model, context_tokens) =
-            model.ok_or_else(|| Error::unavailable("no model is there to sum up: give `text`"))?;
-        let room = context_tokens.saturating_sub(u64::from(LONGEST) + tokens::count(SYSTEM));
-        let text = told(memories, room);
-        let ask = ModelRequest { system: SYSTEM.to_owned(), messages: vec![Message::user(text)], max_tokens: LONGEST };
-        let said = model.answer(&ask, &mut |_| ()).await?.text;
+        let model = (self.open)()?.ok_or_else(|| Error::unavailable("no model is there to sum up: give `text`"))?;
+        let (room, max_tokens) = model.room(LONGEST);
+        let text = told(memories, room.saturating_sub(tokens::count(SYSTEM)));
+        let ask = ModelRequest {
+            system: SYSTEM.to_owned(),
+            messages: vec![Message::user(text)],
+            max_tokens,
+            ..ModelRequest::default()
+        };
+        let said = model.answer(ask).await?.text;
         match said.trim() {
             "" => Err(Error::provider("the model answered with an empty summary: give `text`")),
             said => Ok(said.to_owned()),
@@ -74,7 +74,10 @@ fn cut(text: &str, room: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::agent::test_paid::paid;
     use crate::model::script::Script;
     use acheron_base::Code;
 
@@ -83,7 +86,7 @@ mod tests {
     }
 
     async fn summed(script: &'static str) -> Result<String> {
-        let open = move || Ok(Some((Arc::new(Script::read("test", script)?) as Arc<dyn Model>, 4096)));
+        let open = move || Ok(Some(paid(Arc::new(Script::read("test", script)?))));
         ModelSummarizer::new(open).summarize("charon", &memories()).await
     }
 

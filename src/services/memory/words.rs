@@ -1,12 +1,8 @@
-//! Words for the full-text index, and what to ask it for.
-//!
-//! FTS5 takes a run of Han or Kana for one long word. So such runs are written as overlapping pairs, 東京都 as
-//! `東京 京都 都`: a word of two characters is one pair, a longer one is pairs in a row, and the last character alone
-//! lets a single one be found as the beginning of a pair.
-
-use unicode_normalization::UnicodeNormalization;
+//! What to ask the full-text index for. Its words are those of `acheron-base`, as of every search.
 
 use acheron_base::tokens::ideograph;
+pub use acheron_base::words::indexed;
+use acheron_base::words::{each_word, stem};
 
 /// More words than this in one question are not looked at.
 const TERMS: usize = 64;
@@ -24,27 +20,6 @@ pub enum WordQuery {
         /// The words themselves, as a reader would look for them.
         needles: Vec<String>,
     },
-}
-
-/// The text as the index is to see it.
-pub fn indexed(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + text.len() / 4);
-    let mut chars = text.nfkc().peekable();
-    while let Some(c) = chars.next() {
-        if !ideograph(c) {
-            // a zero would end the text for SQLite
-            out.push(if c == '\0' { ' ' } else { c });
-            continue;
-        }
-        out.push(' ');
-        let mut here = c;
-        while let Some(next) = chars.next_if(|next| ideograph(*next)) {
-            out.extend([here, next, ' ']);
-            here = next;
-        }
-        out.extend([here, ' ']);
-    }
-    out
 }
 
 /// Parses a query. Words in double quotes belong together; a word that ends in `*` is a beginning.
@@ -72,11 +47,14 @@ fn take(part: &str, beginning: bool, terms: &mut Vec<String>, needles: &mut Vec<
     if terms.len() == TERMS || !part.chars().any(char::is_alphanumeric) {
         return;
     }
-    let clean: String = part.nfkc().map(|c| if c.is_control() || c == '"' { ' ' } else { c }).collect();
-    let words: Vec<&str> = clean.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    needles.extend(words.iter().map(|word| (*word).to_owned()));
-    let clean = clean.trim_end_matches(|c: char| !c.is_alphanumeric());
-    let mut phrase = indexed(clean).trim().to_owned();
+    let mut words = Vec::new();
+    each_word(part, |word| words.push(word.to_owned()));
+    if words.is_empty() {
+        return;
+    }
+    needles.extend(part.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_owned));
+    let clean = part.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let mut phrase = indexed(clean);
     let mut last = clean.chars().rev().take_while(|c| ideograph(*c));
     let beginning = match (last.next(), last.next()) {
         // ends in a single one: it is the first of a pair, or the last of a run
@@ -88,7 +66,11 @@ fn take(part: &str, beginning: bool, terms: &mut Vec<String>, needles: &mut Vec<
         }
         _ => beginning,
     };
-    terms.push(format!("\"{}\"{}", phrase.trim(), if beginning { " *" } else { "" }));
+    let term = format!("\"{}\"{}", phrase.trim(), if beginning { " *" } else { "" });
+    // An identifier may stand in the text as one word.
+    let whole = stem(&words[0]);
+    let has_parts = words.len() > 2 && words[1..].concat() == words[0];
+    terms.push(if has_parts { format!("({term} OR \"{whole}\")") } else { term });
 }
 
 #[cfg(test)]

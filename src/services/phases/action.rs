@@ -11,17 +11,41 @@ pub const DEEPEST: u64 = 5;
 /// The most ids in one command.
 const MOST_IDS: usize = 100;
 
+/// An entry of a list of ids. One that is no id, or one too many, keeps no other from being looked for.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WantedId {
+    /// None if there is nothing to look for.
+    pub id: Option<String>,
+    /// The entry in the report of what is missing.
+    pub shown: String,
+}
+
+impl std::fmt::Debug for WantedId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.shown)
+    }
+}
+
+impl WantedId {
+    fn of(entry: &Value) -> WantedId {
+        let id = entry.as_str().map(|id| id.trim().to_owned()).filter(|id| !id.is_empty());
+        let mut shown = id.clone().unwrap_or_else(|| entry.to_string());
+        shown.truncate(shown.floor_char_boundary(128));
+        WantedId { id, shown }
+    }
+}
+
 /// Something that the host can do for a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PhaseAction {
     StoreSymbol { symbol: Value },
     UpdateSymbol { symbol: Value },
     DeleteSymbol { id: String },
-    LoadSymbol { ids: Vec<String> },
+    LoadSymbol { ids: Vec<WantedId> },
     LoadKit { kit: String },
     InvokeAgent { id: String },
-    QuerySymbols { ids: Vec<String>, query: Option<String>, k: usize, domain: Option<String>, tag: Option<String> },
-    RecurseGraph { ids: Vec<String>, query: Option<String>, depth: usize },
+    QuerySymbols { ids: Vec<WantedId>, query: Option<String>, k: usize, domain: Option<String>, tag: Option<String> },
+    RecurseGraph { ids: Vec<WantedId>, query: Option<String>, depth: usize },
     EmitFeedback { kind: String, target: String, reason: String },
     DispatchTask { task: String, payload: Value },
 }
@@ -175,19 +199,17 @@ fn text(body: &Value, keys: &[&str]) -> Option<String> {
     texts.map(str::trim).find(|text| !text.is_empty()).map(str::to_owned)
 }
 
-fn ids(body: &Value) -> Result<Vec<String>, Value> {
-    let ids = match body.get("ids").or_else(|| body.get("symbol_ids")) {
-        Some(Value::Array(ids)) => {
-            let texts: Option<Vec<String>> = ids.iter().map(|id| id.as_str().map(str::to_owned)).collect();
-            texts.ok_or_else(|| error("ids must be strings"))?
+fn ids(body: &Value) -> Result<Vec<WantedId>, Value> {
+    let mut ids: Vec<WantedId> = match body.get("ids").or_else(|| body.get("symbol_ids")) {
+        Some(Value::Array(ids)) => ids.iter().map(WantedId::of).collect(),
+        Some(id @ Value::String(_)) => vec![WantedId::of(id)],
+        Some(Value::Null) | None => {
+            text(body, &["symbol_id", "id"]).map(|id| WantedId::of(&Value::String(id))).into_iter().collect()
         }
-        Some(Value::String(id)) => vec![id.clone()],
-        Some(Value::Null) | None => text(body, &["symbol_id", "id"]).into_iter().collect(),
         Some(_) => return Err(error("ids must be a list")),
     };
-    if ids.len() > MOST_IDS {
-        return Err(error(format!("more than {MOST_IDS} ids in one command")));
-    }
+    // What is over the limit is not looked for, and is reported with the rest.
+    ids.iter_mut().skip(MOST_IDS).for_each(|wanted| wanted.id = None);
     Ok(ids)
 }
 

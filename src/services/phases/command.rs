@@ -1,8 +1,9 @@
 //! Commands in a reply: `⟐CMD {"action": …}`, and the entries of `control_signature.emit`.
 //!
 //! The grammar is narrow on purpose: the marker, optional blanks and one colon, an object, and nothing between. A marker
-//! that stands in prose, in a thought or in the string of some object is not a command. Everything that was meant as one
-//! and is none gives a diagnostic with its place; the rest goes on.
+//! that stands in prose, in code, in a thought or in the string of some object is not a command. Everything that was
+//! meant as one and is none gives a diagnostic with its place. After JSON that is broken nothing is a command, since it
+//! is not known where it ends.
 
 use std::ops::Range;
 
@@ -10,12 +11,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::scan::{ScanBudget, bounded, thoughts, within};
+use super::scan::{parsed, scanned};
+use acheron_base::reply_scan::ValuePlace;
 
 /// The marker with which a command begins: U+27D0 and three letters.
 pub const MARKER: &str = "⟐CMD";
-/// The most markers that are looked at in one reply.
-const MOST_MARKERS: usize = 1024;
 
 /// Something that the model asked the host to do.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,60 +40,43 @@ pub struct ReplyCommands {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Finds the commands that are written with a marker outside any other object.
+/// Finds the commands that are written with a marker in the text, outside any other object.
 pub fn marked(reply: &str) -> ReplyCommands {
-    let text = bounded(reply);
-    let thoughts = thoughts(text);
+    let (text, scan) = scanned(reply);
     let mut found = ReplyCommands::default();
-    let mut at = 0;
-    let mut seen = 0;
-    let mut scan_budget = ScanBudget::default();
-    while let Some(place) = next(text, at) {
-        if let Some(thought) = within(&thoughts, place) {
-            at = thought.end;
+    let (mut last, mut untrusted) = (0, 0);
+    for value in scan.values.iter().filter(|value| value.place == ValuePlace::Text) {
+        if value.span.start < untrusted {
             continue;
         }
-        if text.as_bytes()[place] == b'{' {
-            // An object that is not a command: markers inside it are its own (a payload's emit list, a string).
-            at = scan_budget.object(text, place).map_or(place + 1, |(_, end)| end);
-            if scan_budget.is_over() {
-                break;
+        let marker = marker_before(text, last..value.span.start).filter(|_| text[value.span.start..].starts_with('{'));
+        last = value.span.end;
+        match (parsed(text, value), marker) {
+            (Ok(body), Some(place)) => {
+                found.commands.push(RequestedCommand { body, span: place..value.span.end });
             }
-            continue;
-        }
-        seen += 1;
-        if seen > MOST_MARKERS || scan_budget.is_over() {
-            let message = "too many markers or broken objects; the rest is not read".to_owned();
-            found.diagnostics.push(Diagnostic { offset: place, message });
-            break;
-        }
-        at = place + MARKER.len();
-        let Some(start) = opening(text, at) else { continue };
-        match scan_budget.object(text, start) {
-            Ok((body, end)) => {
-                found.commands.push(RequestedCommand { body, span: place..end });
-                at = end;
+            (Ok(_), None) => (),
+            (Err(message), marker) => {
+                found.diagnostics.extend(marker.map(|offset| Diagnostic { offset, message }));
+                if value.was_meant(text) {
+                    untrusted = value.stretch_end;
+                }
             }
-            Err(message) => found.diagnostics.push(Diagnostic { offset: place, message }),
         }
+    }
+    if scan.full {
+        let message = "too many objects; the rest is not read".to_owned();
+        found.diagnostics.push(Diagnostic { offset: last, message });
     }
     found
 }
 
-/// The next marker or brace from `at`.
-fn next(text: &str, at: usize) -> Option<usize> {
-    let rest = text.get(at..)?;
-    let brace = rest.find('{');
-    let marker = rest[..brace.unwrap_or(rest.len())].find(MARKER);
-    marker.or(brace).map(|found| at + found)
-}
-
-/// Where the object of a marker that ends at `at` begins; none if the marker is only a word.
-fn opening(text: &str, at: usize) -> Option<usize> {
-    let rest = &text[at..];
-    let after_blank = rest.trim_start();
-    let after = after_blank.strip_prefix(':').unwrap_or(after_blank).trim_start();
-    after.starts_with('{').then(|| text.len() - after.len())
+/// Where the marker of an object begins that stands right after `before`; none if there is no marker, or other words
+/// between the two.
+pub fn marker_before(text: &str, before: Range<usize>) -> Option<usize> {
+    let bare = text[before.clone()].trim_end();
+    let bare = bare.strip_suffix(':').unwrap_or(bare).trim_end();
+    bare.ends_with(MARKER).then(|| before.start + bare.len() - MARKER.len())
 }
 
 /// The entries of a payload's `control_signature.emit`: `{"⟐CMD": {…}}` or the bare object.

@@ -51,7 +51,7 @@ pub struct Histories {
 
 impl Histories {
     /// Opens the histories under `dir`. The key is `given` (from the environment), or a file beside them, which is made
-    /// if there is neither a key nor anything sealed with one.
+    /// if it is missing. Sessions that another key sealed stay closed until that key is back.
     pub fn open(
         dir: &Path,
         owner: &str,
@@ -153,35 +153,94 @@ impl Histories {
         Ok(keys.ids().last().map(|id| (*id).to_owned()).unwrap_or_default())
     }
 
+    /// Forgets a session: its lines and their count. Whether there was one.
+    pub fn clear(&self, session: &str) -> Result<bool> {
+        check_session(session)?;
+        let _one_writer = self.writing.lock();
+        // The file first: after a crash between the two the session is damaged and can be cleared again, not there again.
+        let there = if_exists(self.place.remove(&file(session)))?.is_some();
+        let key = self.key(session);
+        self.store.write_blocking(move |tx| {
+            tx.prepare_cached("DELETE FROM sealed_histories WHERE session = ?1")?.execute([key])?;
+            Ok(())
+        })?;
+        Ok(self.names.lock().remove(session) || there)
+    }
+
+    /// Cuts a session off at its first damage. The file as it was is kept beside it; a session that only lacks its key is
+    /// left alone, since the key may come back.
+    pub fn repair(&self, session: &str, mark: &str) -> Result<RepairedHistory> {
+        check_session(session)?;
+        let _one_writer = self.writing.lock();
+        let read = self.lines(session)?;
+        let Some(damage) = read.damage else {
+            return Ok(RepairedHistory { kept: read.history.records.len() as u64, ..RepairedHistory::default() });
+        };
+        if damage.code == Code::Unavailable {
+            return Err(damage);
+        }
+        let bytes = if_exists(self.place.read_up_to(&file(session), LARGEST))?.unwrap_or_default();
+        let copy = format!("damaged/{session}.{mark}.sealed");
+        self.place.write(&copy, &bytes)?;
+        self.place.write(&file(session), &bytes[..read.sound])?;
+        let kept = read.history.records.len() as u64;
+        self.count(session, kept, read.history.last)?;
+        let lost = read.total.max(read.counted).saturating_sub(kept);
+        Ok(RepairedHistory { kept, lost, damage: Some(damage.message), copy: Some(copy) })
+    }
+
     fn load(&self, session: &str) -> Result<LoadedHistory> {
+        let read = self.lines(session)?;
+        match read.damage {
+            Some(damage) => Err(damage),
+            None => Ok(read.history),
+        }
+    }
+
+    /// Reads a session up to its first damage.
+    fn lines(&self, session: &str) -> Result<ReadLines> {
         check_session(session)?;
         let (counted, last) = self.counted(session)?;
         let bytes = if_exists(self.place.read_up_to(&file(session), LARGEST))?.unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let keys = self.keys.lock().clone();
-        let mut loaded = LoadedHistory { records: vec![], last: FIRST, torn: false };
+        let history = LoadedHistory { records: vec![], last: FIRST, torn: false };
+        let total = text.lines().count() as u64;
+        let mut read = ReadLines { history, damage: None, sound: 0, total, counted };
         for line in text.split_inclusive('\n') {
-            let position = loaded.records.len() as u64;
+            let position = read.history.records.len() as u64;
             if !line.ends_with('\n') && position >= counted {
-                loaded.torn = true; // half a line, never acknowledged
+                read.history.torn = true; // half a line, never acknowledged
                 break;
             }
-            let at = LinePosition { what: "session", name: session, position, previous: loaded.last };
-            let (plain, tag) = keys.open(&at, line)?;
-            let record = serde_json::from_slice(&plain)
-                .map_err(|_| Error::failed(format!("line {} of session {session} holds no record", position + 1)))?;
-            loaded.records.push(record);
-            loaded.last = tag;
-            if loaded.records.len() as u64 == counted && tag != last {
-                return Err(Error::failed(format!("the history of session {session} is not the one that was kept")));
+            let at = LinePosition { what: "session", name: session, position, previous: read.history.last };
+            let opened = keys.open(&at, line).and_then(|(plain, tag)| {
+                let broken = || Error::failed(format!("line {} of session {session} holds no record", position + 1));
+                Ok((serde_json::from_slice(&plain).map_err(|_| broken())?, tag))
+            });
+            match opened {
+                Ok((_, tag)) if position + 1 == counted && tag != last => {
+                    let message = format!("the history of session {session} is not the one that was kept");
+                    read.damage = Some(Error::failed(message));
+                    return Ok(read);
+                }
+                Ok((record, tag)) => {
+                    read.history.records.push(record);
+                    read.history.last = tag;
+                    read.sound += line.len();
+                }
+                Err(damage) => {
+                    read.damage = Some(damage);
+                    return Ok(read);
+                }
             }
         }
-        let found = loaded.records.len() as u64;
+        let found = read.history.records.len() as u64;
         if found < counted {
             let lost = counted - found;
-            return Err(Error::failed(format!("{lost} lines were cut off the history of session {session}")));
+            read.damage = Some(Error::failed(format!("{lost} lines were cut off the history of session {session}")));
         }
-        Ok(loaded)
+        Ok(read)
     }
 
     fn counted(&self, session: &str) -> Result<(u64, Tag)> {
@@ -215,6 +274,31 @@ fn sealed(place: &confined_dir::ConfinedDir, dir: &str) -> Result<Vec<String>> {
         entries.iter().filter_map(|entry| entry.name.strip_suffix(".sealed").map(str::to_owned)).collect();
     names.sort();
     Ok(names)
+}
+
+/// What became of a session that was repaired.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RepairedHistory {
+    /// The records that it has now.
+    pub kept: u64,
+    /// The records that were cut off.
+    pub lost: u64,
+    /// What was wrong; none if nothing was.
+    pub damage: Option<String>,
+    /// The file as it was before, below the folder of the histories.
+    pub copy: Option<String>,
+}
+
+/// The lines of a session up to the first that cannot be read.
+struct ReadLines {
+    history: LoadedHistory,
+    damage: Option<Error>,
+    /// The bytes of the lines that are sound.
+    sound: usize,
+    /// The lines in the file.
+    total: u64,
+    /// The lines that there must be.
+    counted: u64,
 }
 
 struct LoadedHistory {
@@ -264,7 +348,8 @@ fn from_file(
                 Ok(query.query_row([prefix], |row| row.get(0))?)
             })?;
             if sealed {
-                return Err(named(Error::unavailable("the key of existing histories is gone; put it back")));
+                // What the lost key sealed stays closed until its line is put back; everything else goes on with a new one.
+                tracing::warn!(owner, "the key of existing histories is gone; a new one seals from now on");
             }
             let text = SealKeys::line(random);
             write_key(dir, &text, false)?;

@@ -6,15 +6,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::history::Histories;
-use super::run::{Engine, TokenBudget};
+use super::run::{Engine, ReadDefaults, TokenBudget};
 use super::service::Phases;
 use super::speaker::{OfflineSpeaker, Question, Speaker};
 use crate::agent::own_model::OwnModel;
-use crate::model::{Message, Model, ModelRequest, OpenModel};
+use crate::model::{Message, ModelRequest};
 use crate::services::prompts::Library;
-use crate::services::symbols::catalogue;
 use crate::services::symbols::store::SymbolStore;
-use crate::spec::ModelKind;
 use acheron_base::{Clock, Random, Result, Room};
 use acheron_store::Store;
 
@@ -35,18 +33,16 @@ pub struct PhasesParts {
     pub random: Random,
     /// The token budget of a run that begins now.
     pub token_budget: ReadTokenBudget,
+    /// The symbols and agents with which a run begins now.
+    pub defaults: ReadDefaults,
 }
 
 /// Reads the token budget of a run that begins now.
 pub type ReadTokenBudget = Box<dyn Fn() -> Result<TokenBudget> + Send + Sync>;
 
-/// Asks the model of an agent. Without one that can be asked, the guide answers.
+/// Asks the model of an agent. Where that is the guide, the offline speaker answers.
 pub fn speaker_of(own: Arc<OwnModel>) -> Arc<dyn Speaker> {
-    Arc::new(ModelSpeaker::new(move || match own.described()?.kind {
-        // A script holds the turns of a chat; phases that took its lines would spoil it.
-        ModelKind::Script => Ok(None),
-        _ => own.open(),
-    }))
+    Arc::new(ModelSpeaker(own))
 }
 
 /// The token budget that the model and the limits of an agent leave.
@@ -69,36 +65,26 @@ pub fn open(home: &Path, agent: &str, parts: PhasesParts) -> Result<Phases> {
     let random = Arc::new(move |bytes: &mut [u8]| random.fill(bytes));
     let dir = home.join("phases");
     let histories = Histories::open(&dir, agent, parts.store, given.as_deref(), random, Some(parts.room))?;
-    let defaults =
-        parts.symbol_store.catalogue().defaults.as_deref().map(catalogue::defaults).transpose()?.unwrap_or_default();
     Phases::new(Engine {
         library: parts.library,
         symbol_store: parts.symbol_store,
         histories: Arc::new(histories),
         speaker: parts.speaker,
-        defaults,
+        defaults: parts.defaults,
         clock: parts.clock,
         token_budget: parts.token_budget,
     })
 }
 
 /// The agent's model as it is now, asked with the whole prompt as one message; the offline speaker where there is none.
-struct ModelSpeaker {
-    open: Box<OpenModel>,
-}
-
-impl ModelSpeaker {
-    fn new(open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static) -> ModelSpeaker {
-        ModelSpeaker { open: Box::new(open) }
-    }
-}
+struct ModelSpeaker(Arc<OwnModel>);
 
 #[async_trait]
 impl Speaker for ModelSpeaker {
     async fn speak(&self, question: &Question) -> Result<String> {
-        let Some(model) = (self.open)()? else { return OfflineSpeaker.speak(question).await };
+        let Some(model) = self.0.open()? else { return OfflineSpeaker.speak(question).await };
         let messages = vec![Message::user(question.prompt.clone())];
-        let ask = ModelRequest { system: String::new(), messages, max_tokens: ANSWER };
-        Ok(model.answer(&ask, &mut |_| ()).await?.text)
+        let ask = ModelRequest { system: String::new(), messages, max_tokens: ANSWER, ..ModelRequest::default() };
+        Ok(model.answer(ask).await?.text)
     }
 }

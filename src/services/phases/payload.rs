@@ -1,16 +1,18 @@
-//! The payload of a reply: the first JSON object in it that parses.
+//! The payload of a reply: the first JSON object in it, fenced or not.
 //!
-//! Fenced or not; thoughts and commands are skipped. A list at the top is not a payload, nor is what is inside it.
+//! Thoughts and commands are skipped. A list is not a payload, nor is what is inside it. An object that does not parse is
+//! no payload, and nothing inside it or after it in the same stretch of text is one.
 
 use std::ops::Range;
 
 use serde_json::Value;
 
-use super::command::{Diagnostic, RequestedCommand};
-use super::scan::{ScanBudget, bounded, joined, thoughts, within};
+use super::command::{Diagnostic, RequestedCommand, marker_before};
+use super::scan::{parsed, scanned, within};
+use acheron_base::reply_scan::{Broken, FoundValue, ReplyScan, ValuePlace};
 
-/// The most candidates that are tried in one reply.
-const MOST_CANDIDATES: usize = 64;
+/// The most candidates that are reported for one reply.
+const MOST_REJECTED: usize = 64;
 
 /// An object, and where it stood.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,55 +26,91 @@ pub struct Payload {
 pub struct PayloadSearch {
     pub payload: Option<Payload>,
     pub rejected: Vec<Diagnostic>,
+    /// Why there is no payload.
+    pub missing: Option<NoPayload>,
+}
+
+/// Why a reply has no payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoPayload {
+    /// Nothing was said.
+    Empty,
+    /// The reply ends in the middle of an object.
+    CutObject,
+    /// The reply ends in the middle of a thought.
+    CutThought,
+    /// Words only.
+    PlainText,
+    CommandsOnly,
+    /// JSON, but no object that can be read.
+    Unreadable,
 }
 
 /// Finds the payload of a reply whose commands are known.
 pub fn find(reply: &str, commands: &[RequestedCommand]) -> PayloadSearch {
-    let text = bounded(reply);
-    let mut skip = thoughts(text);
-    skip.extend(commands.iter().map(|asked| asked.span.clone()));
-    let skip = joined(skip);
-    if is_list(text, &skip) {
-        return PayloadSearch::default();
-    }
+    let (text, scan) = scanned(reply);
+    let taken: Vec<Range<usize>> = commands.iter().map(|asked| asked.span.clone()).collect();
     let mut search = PayloadSearch::default();
-    let mut at = 0;
-    let mut scan_budget = ScanBudget::default();
-    while let Some(place) = text[at..].find('{').map(|found| at + found) {
-        if let Some(span) = within(&skip, place) {
-            at = span.end;
-            continue;
+    // An object between backticks is an example wherever there is another one.
+    for in_span in [false, true] {
+        search.look(text, &scan, &taken, in_span);
+        if search.payload.is_some() {
+            return search;
         }
-        match scan_budget.object(text, place) {
-            Ok((value, end)) => {
-                search.payload = Some(Payload { value, span: place..end });
-                break;
-            }
-            Err(message) => search.rejected.push(Diagnostic { offset: place, message }),
-        }
-        if search.rejected.len() >= MOST_CANDIDATES || scan_budget.is_over() {
-            break;
-        }
-        at = place + 1;
     }
+    search.missing = Some(missing(text, &scan, commands, &search.rejected));
     search
 }
 
-/// Whether what was said is one JSON list, fenced or not.
-fn is_list(text: &str, skip: &[Range<usize>]) -> bool {
-    let mut rest = text.trim_start();
-    while let Some(span) = within(skip, text.len() - rest.len()) {
-        rest = text[span.end..].trim_start();
-        if rest.is_empty() {
-            return false;
+impl PayloadSearch {
+    fn look(&mut self, text: &str, scan: &ReplyScan, taken: &[Range<usize>], in_span: bool) {
+        let (mut last, mut untrusted) = (0, 0);
+        for value in &scan.values {
+            let before = last.min(value.span.start)..value.span.start;
+            last = value.span.end;
+            if within(taken, value.span.start).is_some()
+                || value.span.start < untrusted
+                || (value.place == ValuePlace::CodeSpan) != in_span
+            {
+                continue;
+            }
+            let commanded = marker_before(text, before).is_some();
+            match parsed(text, value) {
+                // What stands after a marker in code is the text of a command.
+                Ok(read) if read.is_object() && !commanded => {
+                    self.payload = Some(Payload { value: read, span: value.span.clone() });
+                    return;
+                }
+                Ok(_) => (),
+                Err(message) => {
+                    if !commanded && self.rejected.len() < MOST_REJECTED {
+                        self.rejected.push(Diagnostic { offset: value.span.start, message });
+                    }
+                    if value.was_meant(text) {
+                        untrusted = value.stretch_end;
+                    }
+                }
+            }
         }
     }
-    if let Some(fenced) = rest.strip_prefix("```") {
-        rest = fenced.split_once('\n').map_or("", |(_, body)| body).trim_start();
-    }
-    rest.starts_with('[') && {
-        let mut lists = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        matches!(lists.next(), Some(Ok(Value::Array(_))))
+}
+
+fn missing(text: &str, scan: &ReplyScan, commands: &[RequestedCommand], rejected: &[Diagnostic]) -> NoPayload {
+    let said = {
+        let mut said = text.to_owned();
+        scan.thoughts.iter().rev().for_each(|thought| said.replace_range(thought.clone(), ""));
+        !said.trim().is_empty()
+    };
+    let cut = |value: &FoundValue| value.broken == Some(Broken::Unclosed) && value.span.end == text.len();
+    let meant = |value: &&FoundValue| value.was_meant(text);
+    match () {
+        () if scan.cut_thought => NoPayload::CutThought,
+        () if !said => NoPayload::Empty,
+        () if scan.values.last().is_some_and(cut) => NoPayload::CutObject,
+        () if !rejected.is_empty() && scan.values.iter().any(|value| meant(&value)) => NoPayload::Unreadable,
+        () if !commands.is_empty() => NoPayload::CommandsOnly,
+        () if scan.values.iter().any(|value| meant(&value)) => NoPayload::Unreadable,
+        () => NoPayload::PlainText,
     }
 }
 

@@ -5,7 +5,7 @@
 use async_trait::async_trait;
 use serde_json::{Value, json};
 
-use super::action::{self, PhaseAction};
+use super::action::{self, PhaseAction, WantedId};
 use super::participants::{Participants, SymbolReason};
 use super::step::Stop;
 use crate::services::symbols::change::{By, DocumentKind};
@@ -52,6 +52,8 @@ pub struct CommandEnv<'a> {
     pub at_ms: u64,
     /// False in the last phase of a strict run.
     pub may_mutate: bool,
+    /// The commands that the phase allows; all if it does not say.
+    pub allowed: Option<&'a [String]>,
 }
 
 /// A command that is beyond the caps: it is not run.
@@ -65,6 +67,9 @@ pub async fn perform(env: &CommandEnv<'_>, participants: &mut Participants, body
         Ok(read) => read,
         Err(result) => return outcome(body, result, None),
     };
+    if let Some(reason) = env.forbids(row.name) {
+        return outcome(body, json!({ "status": "refused", "reason": reason }), None);
+    }
     if row.mutates && !env.may_mutate {
         let reason = "no further symbolic mutation in the last phase";
         return outcome(body, json!({ "status": "refused", "reason": reason }), None);
@@ -103,6 +108,17 @@ fn outcome(body: &Value, result: Value, note: Option<String>) -> Outcome {
 }
 
 impl CommandEnv<'_> {
+    /// Why the phase does not allow a command; none if it does.
+    fn forbids(&self, name: &str) -> Option<String> {
+        let allowed = self.allowed?;
+        let phase = &self.by.phase;
+        match allowed.is_empty() {
+            true => Some(format!("phase {phase} allows no commands")),
+            false if allowed.iter().any(|own| own == name) => None,
+            false => Some(format!("phase {phase} allows {}, not {name}", allowed.join(", "))),
+        }
+    }
+
     async fn act(&self, participants: &mut Participants, action: PhaseAction) -> Result<PerformedCommand> {
         match action {
             PhaseAction::StoreSymbol { symbol } => {
@@ -187,7 +203,7 @@ impl CommandEnv<'_> {
     async fn recurse(
         &self,
         participants: &mut Participants,
-        ids: &[String],
+        ids: &[WantedId],
         query: Option<String>,
         depth: usize,
     ) -> Result<PerformedCommand> {
@@ -249,12 +265,15 @@ impl CommandEnv<'_> {
         Ok(json!({ "status": "dispatched", "task": task, "job_id": job }).into())
     }
 
-    async fn fetch(&self, ids: &[String]) -> Result<(Vec<Symbol>, Vec<String>)> {
+    /// The symbols of a list, and the entries that lead to none, in their order.
+    async fn fetch(&self, ids: &[WantedId]) -> Result<(Vec<Symbol>, Vec<String>)> {
+        let names: Vec<String> = ids.iter().filter_map(|wanted| wanted.id.clone()).collect();
+        let mut symbols = self.symbol_store.symbols(&names).await?.into_iter();
         let (mut found, mut missing) = (Vec::new(), Vec::new());
-        for (id, symbol) in ids.iter().zip(self.symbol_store.symbols(ids).await?) {
-            match symbol {
+        for wanted in ids {
+            match wanted.id.as_ref().and_then(|_| symbols.next().flatten()) {
                 Some(symbol) => found.push(symbol),
-                None => missing.push(id.clone()),
+                None => missing.push(wanted.shown.clone()),
             }
         }
         Ok((found, missing))

@@ -29,7 +29,11 @@ pub struct Run {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RunPages {
     pub status: Status,
+    /// What a person reads.
     pub reply: String,
+    /// The whole answer. Records of older versions have it under `reply`.
+    #[serde(default)]
+    pub reply_raw: String,
     /// The last prompt, as it was asked.
     pub context: String,
     pub trace: Vec<Value>,
@@ -122,8 +126,10 @@ impl Run {
         self.lock().symbols = ids;
     }
 
-    pub fn replied(&self, reply: &str) {
-        reply.clone_into(&mut self.lock().reply);
+    pub fn replied(&self, reply: &str, raw: &str) {
+        let mut pages = self.lock();
+        reply.clone_into(&mut pages.reply);
+        raw.clone_into(&mut pages.reply_raw);
     }
 
     /// The run is over; the first reason stays.

@@ -35,11 +35,15 @@ pub struct Engine {
     pub symbol_store: Arc<SymbolStore>,
     pub histories: Arc<Histories>,
     pub speaker: Arc<dyn Speaker>,
-    pub defaults: Defaults,
+    /// The symbols and agents with which a run begins: those of the library as it is then.
+    pub defaults: ReadDefaults,
     pub clock: Clock,
     /// The token budget of a run that begins now: the agent's model and limits may have changed since the last one.
     pub token_budget: Box<dyn Fn() -> Result<TokenBudget> + Send + Sync>,
 }
+
+/// Reads the symbols and agents with which a run that begins now begins. May wait for a disk.
+pub type ReadDefaults = Arc<dyn Fn() -> Result<Defaults> + Send + Sync>;
 
 /// How many tokens there are.
 #[derive(Clone, Copy, Debug)]
@@ -65,9 +69,11 @@ pub struct RunRequest {
 #[schemars(rename = "Report")]
 pub struct RunReport {
     pub run_id: String,
-    /// The last phase's whole answer.
+    /// What a person reads of the last phase's answer: its narrative, or its words.
     pub reply: String,
-    /// Every symbol that took part, each once: defaults, neighbours, loaded.
+    /// The last phase's whole answer.
+    pub reply_raw: String,
+    /// Every symbol that a prompt showed, each once, in the order in which they were shown.
     pub symbols_used: Vec<String>,
     pub history_length: usize,
     /// `{action, result, payload}` of every command, in order.
@@ -98,7 +104,7 @@ impl Engine {
                 run = run.id,
                 reply_length = reply.len()
             );
-            self.perform_commands(&mut running, &reply, by, dispatch).await;
+            self.perform_commands(&mut running, &reply, by, (phase.commands.as_deref(), dispatch)).await;
             if let Some(warning) = running.machine.advance() {
                 tracing::warn!(event = event_of(&running.machine), phase_id = phase.phase_id, run = run.id);
                 run.trace(json!({"event": "warning", "phase_id": phase.phase_id, "message": warning}));
@@ -129,13 +135,15 @@ impl Engine {
         let stored = blocking(move || histories.read(&session)).await?;
         let history: Vec<Turn> = stored.iter().map(turn).collect();
         let mut participants = Participants::default();
-        for id in &self.defaults.default_agent_ids {
+        let read = self.defaults.clone();
+        let defaults = blocking(move || read()).await?;
+        for id in &defaults.default_agent_ids {
             match self.symbol_store.agent(id).await? {
                 Some(agent) => _ = participants.call(agent),
                 None => tracing::debug!(event = "inference.default_agent_missing", agent_id = id),
             }
         }
-        for symbol in self.symbol_store.symbols(&self.defaults.default_symbol_ids).await?.into_iter().flatten() {
+        for symbol in self.symbol_store.symbols(&defaults.default_symbol_ids).await?.into_iter().flatten() {
             participants.bring(symbol, SymbolReason::Default);
         }
         for (hit, symbol) in self.symbol_store.search(&order.query, NEIGHBOURS, &Within::default()).await? {
@@ -150,6 +158,7 @@ impl Engine {
             participants,
             history,
             outcomes: vec![],
+            shown: vec![],
             spent: 0,
             token_budget,
             order_of,
@@ -193,6 +202,12 @@ impl Engine {
             cut = context.cut.len()
         );
         running.run.asked(phase_id, &context);
+        for id in &context.symbols {
+            if !running.shown.contains(id) {
+                running.shown.push(id.clone());
+            }
+        }
+        running.run.symbols(running.shown.clone());
         let place = running.order_of.iter().position(|id| id == phase_id);
         let question = Question {
             phase_id: phase_id.to_owned(),
@@ -228,7 +243,7 @@ impl Engine {
         running: &mut RunInProgress,
         reply: &str,
         by: By,
-        dispatch: Option<&dyn Dispatch>,
+        (allowed, dispatch): (Option<&[String]>, Option<&dyn Dispatch>),
     ) {
         let heard = running.machine.read_reply(reply);
         running.history.push(Turn { role: "assistant".to_owned(), text: reply.to_owned() });
@@ -236,7 +251,7 @@ impl Engine {
         let mut outcomes = Vec::new();
         for asked in &heard.commands {
             let (by, at_ms) = (by.clone(), self.clock.now_ms());
-            let env = CommandEnv { symbol_store: &self.symbol_store, dispatch, by, at_ms, may_mutate };
+            let env = CommandEnv { symbol_store: &self.symbol_store, dispatch, by, at_ms, may_mutate, allowed };
             outcomes.push(perform(&env, &mut running.participants, &asked.body).await);
         }
         outcomes.extend(heard.refused.iter().map(|asked| refused(&asked.body)));
@@ -255,7 +270,6 @@ impl Engine {
             }
             running.outcomes.push(outcome);
         }
-        running.run.symbols(running.participants.ids());
     }
 
     /// Writes down what happened and gives the report.
@@ -269,20 +283,21 @@ impl Engine {
         let record = |role: &str, content: String| HistoryRecord { role: role.to_owned(), content, at_ms };
         let mut records = vec![record("query", order.query.clone())];
         records.extend(running.outcomes.iter().map(|outcome| record("command", outcome.note.clone())));
-        records.push(record("assistant", last.response.clone()));
+        records.push(record("assistant", running.machine.narrative.clone()));
         let (histories, session) = (self.histories.clone(), order.session_id.clone());
         blocking(move || histories.append(&session, &records)).await?;
         let report = RunReport {
             run_id: running.run.id.clone(),
-            reply: last.response.clone(),
-            symbols_used: running.participants.ids(),
+            reply: running.machine.narrative.clone(),
+            reply_raw: last.response.clone(),
+            symbols_used: running.shown.clone(),
             history_length: running.history.len(),
             commands: running.outcomes.iter().map(Outcome::json).collect(),
             intermediate_responses: running.machine.entries.clone(),
             stop_reason,
         };
         tracing::info!(event = "inference.run_query.completed", run = running.run.id, commands = report.commands.len());
-        running.run.replied(&report.reply);
+        running.run.replied(&report.reply, &report.reply_raw);
         running.run.ended(stop_reason, why);
         Ok(report)
     }
@@ -294,6 +309,8 @@ struct RunInProgress {
     participants: Participants,
     history: Vec<Turn>,
     outcomes: Vec<Outcome>,
+    /// The symbols that prompts showed, each once.
+    shown: Vec<String>,
     /// Tokens read and written so far.
     spent: usize,
     token_budget: TokenBudget,
@@ -304,7 +321,8 @@ struct RunInProgress {
 
 fn event_of(machine: &PhaseLoop) -> &'static str {
     match machine.stopped() {
-        Some((Stop::UnknownPhase, _)) => "inference.next_phase_invalid",
+        Some((Stop::UnknownPhase | Stop::RouteRefused, _)) => "inference.next_phase_invalid",
+        Some((Stop::Unfinished, _)) => "inference.unfinished",
         Some((Stop::Cycle, _)) => "inference.next_phase_cycle",
         Some((Stop::Limit, _)) => "inference.phase_iteration_limit",
         _ => "inference.route_not_declared",

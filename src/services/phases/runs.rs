@@ -70,16 +70,20 @@ impl Runs {
             let (runs, id) = (self.clone(), id.to_owned());
             ComputedFile::fetched(move |_| runs.pages(&id).map(move |pages| show(&pages)))
         };
-        let (runs, name) = (self.clone(), id.to_owned());
-        let reply = waiting(move |_| match runs.in_memory(&name) {
-            Some(run) if !run.is_over() => Answer::later(async move {
-                run.over().await;
-                Ok(Bytes::from(run.pages().reply))
-            }),
-            _ => runs.pages(&name).map(|pages| Bytes::from(pages.reply)),
-        });
+        // Both wait until the run is over.
+        let said = |show: fn(RunPages) -> String| {
+            let (runs, name) = (self.clone(), id.to_owned());
+            waiting(move |_| match runs.in_memory(&name) {
+                Some(run) if !run.is_over() => Answer::later(async move {
+                    run.over().await;
+                    Ok(Bytes::from(show(run.pages())))
+                }),
+                _ => runs.pages(&name).map(move |pages| Bytes::from(show(pages))),
+            })
+        };
         Listing::default()
-            .file("reply.txt", reply)
+            .file("reply.txt", said(|pages| pages.reply))
+            .file("reply.raw.txt", said(|pages| if pages.reply_raw.is_empty() { pages.reply } else { pages.reply_raw }))
             .file("trace.ndjson", file(|pages| lines(&pages.trace)))
             .file("commands.ndjson", file(|pages| lines(&pages.commands)))
             .file("symbols.json", file(|pages| line(&pages.symbols)))

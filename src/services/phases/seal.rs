@@ -106,7 +106,9 @@ impl SealKeys {
         }
         let Some(key) = self.keys.iter().find(|key| key.id == id) else {
             let shown: String = id.chars().take(16).collect();
-            return Err(Error::unavailable(format!("{at} was sealed with the key {shown}, which is not among ours")));
+            return Err(Error::unavailable(format!(
+                "{at} was sealed with the key {shown}, which is not among ours; add its line to history.key"
+            )));
         };
         let (nonce, rest) = sealed.split_at(NONCE);
         let nonce: [u8; NONCE] = std::array::from_fn(|at| nonce[at]);

@@ -9,19 +9,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::action;
+use super::history::{HistoryRecord, RepairedHistory};
 use super::library::{self, TRUST_BEACON};
 use super::perform::Dispatch;
 use super::record::Run;
 use super::run::{Engine, RunReport, RunRequest};
 use super::runs::{Runs, lines};
-use super::set::Phase;
+use super::set::{Phase, PhaseFault};
 use super::step::Stop;
 use crate::contract::Operation;
 use crate::policy::PrincipalCaller;
 use crate::service::{Cx, Service};
 use crate::services::symbols::change::By;
 use crate::services::symbols::service::ready;
-use acheron_base::{Result, blocking};
+use acheron_base::{Error, Result, blocking};
 use acheron_vfs::{Answer, Caller, ComputedFile, Listing, Node, VirtualDir, live, pretty};
 
 /// The recursive loop of one agent.
@@ -66,6 +67,12 @@ pub enum Command {
     },
     /// Makes a new key for what is sealed from now on.
     RotateKey {},
+    /// Shows all records of a session, opened.
+    ExportSession { session_id: String },
+    /// Cuts a damaged session off at its first damage. The file as it was is kept beside the histories.
+    RepairSession { session_id: String },
+    /// Forgets a session and all that was said in it.
+    ClearSession { session_id: String },
 }
 
 fn recursive() -> String {
@@ -84,6 +91,9 @@ struct Set {
     /// The fault of the set, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     fault: Option<String>,
+    /// Files that are no phases because of a fault.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<PhaseFault>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -110,12 +120,27 @@ pub struct Rotated {
 }
 
 #[derive(Serialize, JsonSchema)]
+pub struct ExportedSession {
+    session_id: String,
+    records: Vec<HistoryRecord>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ClearedSession {
+    /// Whether there was such a session.
+    cleared: bool,
+}
+
+#[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
     Report(RunReport),
     Sets(Sets),
     Described(Described),
     Rotated(Rotated),
+    Exported(ExportedSession),
+    Repaired(RepairedHistory),
+    Cleared(ClearedSession),
 }
 
 #[async_trait]
@@ -138,6 +163,12 @@ impl Service for Phases {
             Operation::read("list").example(json!({})).gives::<Sets>(),
             Operation::read("describe").example(json!({"phase": "recurse_thought"})).gives::<Described>(),
             Operation::execute("rotate_key").example(json!({})).gives::<Rotated>(),
+            Operation::read("export_session")
+                .private()
+                .example(json!({"session_id": "first"}))
+                .gives::<ExportedSession>(),
+            Operation::execute("repair_session").example(json!({"session_id": "first"})).gives::<RepairedHistory>(),
+            Operation::execute("clear_session").example(json!({"session_id": "first"})).gives::<ClearedSession>(),
         ]
     }
 
@@ -163,11 +194,50 @@ impl Service for Phases {
                 let histories = self.engine.histories.clone();
                 Ok(Output::Rotated(Rotated { key_id: blocking(move || histories.rotate()).await? }))
             }
+            Command::ExportSession { session_id } => {
+                let histories = self.engine.histories.clone();
+                if !histories.has_session(&session_id) {
+                    return Err(Error::not_found(format!("there is no session `{session_id:.64}`")));
+                }
+                let records = {
+                    let session_id = session_id.clone();
+                    blocking(move || histories.read(&session_id)).await?
+                };
+                Ok(Output::Exported(ExportedSession { session_id, records }))
+            }
+            Command::RepairSession { session_id } => {
+                let (histories, session, mark) =
+                    (self.engine.histories.clone(), session_id.clone(), cx.job_id().to_owned());
+                let repaired = blocking(move || histories.repair(&session, &mark)).await?;
+                if repaired.damage.is_some() {
+                    self.tell(
+                        cx,
+                        &session_id,
+                        json!({"what": "repaired", "kept": repaired.kept, "lost": repaired.lost}),
+                    )?;
+                }
+                Ok(Output::Repaired(repaired))
+            }
+            Command::ClearSession { session_id } => {
+                let (histories, session) = (self.engine.histories.clone(), session_id.clone());
+                let cleared = blocking(move || histories.clear(&session)).await?;
+                if cleared {
+                    self.tell(cx, &session_id, json!({"what": "cleared"}))?;
+                }
+                Ok(Output::Cleared(ClearedSession { cleared }))
+            }
         }
     }
 }
 
 impl Phases {
+    /// An event about a session.
+    fn tell(&self, cx: &Cx, session: &str, about: Value) -> Result<()> {
+        let path = format!("/agents/{}/phases/sessions/{session}/history.ndjson", cx.agent);
+        cx.event_log()?.changed(&path, about);
+        Ok(())
+    }
+
     async fn run(&self, cx: &Cx, order: RunRequest) -> Result<RunReport> {
         ready(&self.engine.symbol_store).await?;
         // Checked before there is a record of it: a refused order leaves no run behind.
@@ -231,8 +301,8 @@ impl Dispatch for JobDispatch {
 
 fn sets(engine: &Engine) -> Sets {
     let one = |name: String| match library::set(&engine.library, &name) {
-        Ok(set) => Set { set: name, phases: set.phases, fault: None },
-        Err(fault) => Set { set: name, phases: vec![], fault: Some(fault.message) },
+        Ok(set) => Set { set: name, phases: set.phases, fault: None, faults: set.faults },
+        Err(fault) => Set { set: name, phases: vec![], fault: Some(fault.message), faults: vec![] },
     };
     Sets { sets: library::names(&engine.library).into_iter().map(one).collect() }
 }
@@ -242,10 +312,7 @@ fn describe(engine: &Engine, set: &str, phase: &str) -> Result<Described> {
     let found = phases.find(phase).map(|place| phases.phases[place].clone());
     let phase = found.ok_or_else(|| {
         let known: Vec<&str> = phases.phases.iter().map(|phase| phase.phase_id.as_str()).collect();
-        acheron_base::Error::not_found(format!(
-            "there is no phase `{phase:.64}` in {set}; there are {}",
-            known.join(", ")
-        ))
+        Error::not_found(format!("there is no phase `{phase:.64}` in {set}; there are {}", known.join(", ")))
     })?;
     let prompt = library::own(&engine.library, set, &phase.file)?;
     let row = |row: &action::ActionSpec| ActionRow { action: row.name, takes: row.takes, about: row.about };

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::action::TABLE;
 use acheron_base::{Error, Result};
 
 /// The facts about a phase's prompt before it is rendered.
@@ -18,6 +19,17 @@ pub struct PhaseSource {
     pub phase_id: Option<String>,
     pub aliases: Vec<String>,
     pub max_visits: Option<u32>,
+    /// The commands that it allows; all if it does not say.
+    pub commands: Option<Vec<String>>,
+    /// The phases that may follow; any if it does not say.
+    pub routes: Option<Vec<String>>,
+}
+
+/// A file of a set that is no phase because of a fault.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PhaseFault {
+    pub file: String,
+    pub message: String,
 }
 
 /// One phase of a set.
@@ -30,6 +42,12 @@ pub struct Phase {
     pub aliases: Vec<String>,
     /// How often one run may come here.
     pub max_visits: u32,
+    /// The commands that it allows; all of them if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commands: Option<Vec<String>>,
+    /// The phases that may follow it; any if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routes: Option<Vec<String>>,
 }
 
 /// Phases in their order.
@@ -37,7 +55,36 @@ pub struct Phase {
 pub struct PhaseSet {
     pub name: String,
     pub phases: Vec<Phase>,
+    /// Files that would be phases, and why they are none.
+    pub faults: Vec<PhaseFault>,
     names: HashMap<String, usize>,
+}
+
+impl PhaseSource {
+    /// Every name that leads to it, folded, its id first.
+    fn names(&self) -> Vec<String> {
+        let bare = unnumbered(&self.stem);
+        let id = self.phase_id.as_deref().unwrap_or(bare);
+        let mut names: Vec<String> = Vec::new();
+        for name in [id, &self.stem, bare].into_iter().chain(self.aliases.iter().map(String::as_str)) {
+            let folded = fold(name);
+            if !folded.is_empty() && !names.contains(&folded) {
+                names.push(folded);
+            }
+        }
+        names
+    }
+
+    /// Why it cannot be a phase of a set with these names.
+    fn fault(&self, every_name: &[String]) -> Option<String> {
+        let known = || TABLE.iter().map(|row| row.name);
+        if let Some(other) = self.commands.iter().flatten().find(|name| !known().any(|own| own == name.as_str())) {
+            let all: Vec<&str> = known().collect();
+            return Some(format!("there is no command `{other:.64}`; there are {}", all.join(", ")));
+        }
+        let lost = self.routes.iter().flatten().find(|route| !every_name.contains(&fold(route)))?;
+        Some(format!("it may be followed by `{lost:.64}`, but there is no such phase in the set"))
+    }
 }
 
 impl PhaseSet {
@@ -45,17 +92,14 @@ impl PhaseSet {
     pub fn new(name: &str, mut sources: Vec<PhaseSource>) -> Result<PhaseSet> {
         sources.sort_by(|a, b| a.stem.cmp(&b.stem));
         let mut set = PhaseSet { name: name.to_owned(), ..PhaseSet::default() };
-        for (place, source) in sources.into_iter().enumerate() {
-            let bare = unnumbered(&source.stem);
-            let phase_id = source.phase_id.unwrap_or_else(|| fold(bare));
-            let mut aliases: Vec<String> = Vec::new();
-            let names = [phase_id.as_str(), &source.stem, bare];
-            for name in names.into_iter().chain(source.aliases.iter().map(String::as_str)) {
-                let folded = fold(name);
-                if !folded.is_empty() && !aliases.contains(&folded) {
-                    aliases.push(folded);
-                }
+        let every_name: Vec<String> = sources.iter().flat_map(PhaseSource::names).collect();
+        for source in sources {
+            if let Some(message) = source.fault(&every_name) {
+                set.faults.push(PhaseFault { file: source.stem, message });
+                continue;
             }
+            let (place, aliases) = (set.phases.len(), source.names());
+            let phase_id = source.phase_id.unwrap_or_else(|| fold(unnumbered(&source.stem)));
             for alias in &aliases {
                 if let Some(other) = set.names.insert(alias.clone(), place) {
                     let other: &Phase = &set.phases[other];
@@ -66,7 +110,8 @@ impl PhaseSet {
                 }
             }
             let max_visits = source.max_visits.unwrap_or(1);
-            set.phases.push(Phase { phase_id, file: source.stem, aliases, max_visits });
+            let (commands, routes) = (source.commands, source.routes);
+            set.phases.push(Phase { phase_id, file: source.stem, aliases, max_visits, commands, routes });
         }
         Ok(set)
     }

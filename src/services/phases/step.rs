@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::command::{self, Diagnostic, RequestedCommand};
-use super::payload::{self, NextPhase, Payload};
+use super::narrative::narrative;
+use super::payload::{self, NextPhase, NoPayload, Payload};
 use super::set::{Phase, PhaseSet};
+use super::termination::Conditions;
 use acheron_base::{Error, Result};
 
 /// The most bytes of `context_state` that are carried on.
@@ -24,9 +26,21 @@ pub const COMMANDS_PER_RUN: usize = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// No phase was asked for, or the model said that it is complete.
+    /// The payload asked for no other phase, or the model said that it is complete.
     Complete,
+    /// No phase was asked for, but a termination condition of the payload does not hold.
+    Unfinished,
+    /// The last reply was words without a payload.
+    PlainText,
+    /// The last reply had JSON or commands, but no payload that can be read.
+    NoPayload,
+    /// The last reply ends in the middle of an object or a thought.
+    Cut,
+    /// The last reply said nothing.
+    Empty,
     UnknownPhase,
+    /// The phase may not be followed by the one that was asked for.
+    RouteRefused,
     Cycle,
     Limit,
     Terminated,
@@ -72,6 +86,9 @@ pub struct PhaseLoop {
     /// The state that phases pass on to each other.
     pub state: Map<String, Value>,
     pub entries: Vec<PhaseReply>,
+    /// What a person reads of the last reply.
+    pub narrative: String,
+    missing: Option<NoPayload>,
     stopped: Option<(Stop, String)>,
 }
 
@@ -85,8 +102,20 @@ impl PhaseLoop {
         let limit = max_iterations.unwrap_or(most).clamp(1, most);
         let mut visits = vec![0; set.len()];
         visits[0] = 1;
-        let (state, entries) = (Map::new(), Vec::new());
-        Ok(PhaseLoop { set, strict, limit, at: 0, visits, iterations: 1, commands: 0, state, entries, stopped: None })
+        Ok(PhaseLoop {
+            set,
+            strict,
+            limit,
+            at: 0,
+            visits,
+            iterations: 1,
+            commands: 0,
+            state: Map::new(),
+            entries: Vec::new(),
+            narrative: String::new(),
+            missing: None,
+            stopped: None,
+        })
     }
 
     /// The phase to ask now; none when the run is over.
@@ -120,9 +149,9 @@ impl PhaseLoop {
         let emitted = search.payload.as_ref().map(|found| command::emitted(&found.value, &found.span));
         let found = command::all(marked, emitted.unwrap_or_default());
         let mut diagnostics = found.diagnostics;
-        if search.payload.is_none() {
-            diagnostics.extend(search.rejected);
-        }
+        diagnostics.extend(search.rejected);
+        self.missing = search.missing;
+        self.narrative = narrative(reply, search.payload.as_ref(), &found.commands);
         let mut commands = found.commands;
         let room = COMMANDS_PER_PHASE.min(COMMANDS_PER_RUN - self.commands);
         let refused = commands.split_off(room.min(commands.len()));
@@ -150,7 +179,21 @@ impl PhaseLoop {
             return None;
         }
         let payload = self.entries.last().and_then(|entry| entry.payload.clone());
-        let name = match payload.as_ref().map_or(NextPhase::None, payload::wish) {
+        let Some(told) = &payload else {
+            let (stop, why) = self.no_payload();
+            self.stop(stop, why);
+            return None;
+        };
+        let conditions = Conditions::of(told, &self.state);
+        if conditions.all_hold() {
+            self.stop(Stop::Complete, format!("the termination conditions hold: {}", conditions.hold.join(", ")));
+            return None;
+        }
+        let name = match payload::wish(told) {
+            NextPhase::None if !conditions.open.is_empty() => {
+                let open = conditions.open.join(", ");
+                return self.warn(Stop::Unfinished, format!("no next phase was asked for, but {open} does not hold"));
+            }
             NextPhase::None => {
                 self.stop(Stop::Complete, "no next phase was asked for");
                 return None;
@@ -164,7 +207,10 @@ impl PhaseLoop {
         let Some(next) = self.set.find(&name) else {
             return self.warn(Stop::UnknownPhase, format!("there is no phase `{shown}`"));
         };
-        let routes = payload.as_ref().and_then(|payload| payload.get("valid_routes")).and_then(Value::as_array);
+        if let Some(why) = self.refused_route(next, &shown) {
+            return self.warn(Stop::RouteRefused, why);
+        }
+        let routes = told.get("valid_routes").and_then(Value::as_array);
         let allowed = routes.is_none_or(|routes| {
             routes.is_empty() || routes.iter().filter_map(Value::as_str).any(|route| self.set.find(route) == Some(next))
         });
@@ -182,6 +228,36 @@ impl PhaseLoop {
         self.visits[next] += 1;
         self.iterations += 1;
         (!allowed).then(|| format!("`{shown}` is not among the valid routes of the payload"))
+    }
+
+    /// Why the reply has no payload.
+    fn no_payload(&self) -> (Stop, String) {
+        let fault = self.entries.last().and_then(|entry| entry.diagnostics.last());
+        match self.missing.unwrap_or(NoPayload::PlainText) {
+            NoPayload::Empty => (Stop::Empty, "the reply is empty".to_owned()),
+            NoPayload::CutObject => (Stop::Cut, "the reply ends in the middle of an object".to_owned()),
+            NoPayload::CutThought => (Stop::Cut, "the reply ends in the middle of a thought".to_owned()),
+            NoPayload::PlainText => (Stop::PlainText, "the reply is plain text".to_owned()),
+            NoPayload::CommandsOnly => (Stop::NoPayload, "the reply has commands and no payload".to_owned()),
+            NoPayload::Unreadable => (
+                Stop::NoPayload,
+                fault.map_or_else(
+                    || "the reply has no object".to_owned(),
+                    |fault| format!("the object is no JSON: {}", fault.message),
+                ),
+            ),
+        }
+    }
+
+    /// The sentence that refuses the way to `next`, if the present phase declares its routes and that is none of them.
+    fn refused_route(&self, next: usize, shown: &str) -> Option<String> {
+        let own = &self.set.phases[self.at];
+        let routes = own.routes.as_ref()?;
+        if routes.iter().any(|route| self.set.find(route) == Some(next)) {
+            return None;
+        }
+        let allowed = if routes.is_empty() { "no other".to_owned() } else { routes.join(", ") };
+        Some(format!("phase {} may be followed by {allowed}, not by `{shown}`", own.phase_id))
     }
 
     fn warn(&mut self, stop: Stop, why: String) -> Option<String> {

@@ -50,10 +50,20 @@ pub enum Command {
         /// Resources instead of, or beside, those that the prompt declares.
         #[serde(default)]
         resources: BTreeMap<String, Need>,
+        /// How long one evaluation may take, instead of what the prompt says.
+        #[serde(default)]
+        time_limit_ms: Option<u64>,
     },
-    /// Binds params to an open prompt; one record a type, all or none.
-    Bind { open_id: String, params: Value },
-    /// Closes an open prompt and its resources, last opened first.
+    /// Binds params to an open prompt, one record per type, and resources; all or none.
+    Bind {
+        open_id: String,
+        #[serde(default)]
+        params: Value,
+        /// Resources beside, or instead of, those that it has. Those are closed and made again when they are needed.
+        #[serde(default)]
+        resources: BTreeMap<String, Need>,
+    },
+    /// Closes an open prompt and its resources, last opened first. Closing what is not open is nothing.
     Close { open_id: String },
     /// Finds the declared output in a reply; with `open_id` the reply is kept too.
     Parse {

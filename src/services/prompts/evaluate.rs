@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use super::Library;
 use super::opened::Opened;
-use crate::model::{Message, Model, ModelRequest};
+use crate::agent::ask::PaidModel;
+use crate::model::{Message, ModelRequest};
 use acheron_base::{Code, Error, Result};
 use acheron_prompts::disclosure::{OPEN, READ};
-use acheron_prompts::output::{Parsed, object_in};
+use acheron_prompts::output::{Parsed, Repair, object_in};
 use acheron_prompts::render::Rendered;
 use acheron_prompts::tool;
 use acheron_prompts::view::ToolShown;
@@ -91,22 +92,22 @@ pub struct Evaluated {
     pub rounds: usize,
     /// Paths that were opened on the way.
     pub opened: Vec<String>,
-    /// Paths whose value was written otherwise and set right without loss.
-    pub amended: Vec<String>,
+    /// What was damaged or written otherwise in the answer, and how it was read.
+    pub repairs: Vec<Repair>,
 }
 
 /// Asks until the model answers. Each section is opened at most once, since one that is open cannot be opened.
 pub async fn evaluate(
     library: &Library,
     opened: &Opened,
-    model: &dyn Model,
+    model: &PaidModel,
     runner: &dyn ToolRunner,
 ) -> Result<Evaluated> {
     let mut done: BTreeSet<String> = BTreeSet::new();
     let mut rendered = opened.render()?;
     let mut ask = begin(library, &rendered)?;
     for round in 1..=ROUNDS {
-        let said = model.answer(&ask, &mut |_| {}).await?;
+        let said = model.answer(ask.clone()).await?;
         let answer = match wish(&said.text, &rendered.tools) {
             ReplyRequest::Answer => return ended(opened, said.text, round, done),
             ReplyRequest::Open { keys, reason } => match opened.expand(&keys, &reason) {
@@ -138,8 +139,8 @@ pub async fn evaluate(
 
 fn ended(opened: &Opened, reply: String, rounds: usize, done: BTreeSet<String>) -> Result<Evaluated> {
     let parsed: Option<Parsed> = opened.take_reply(&reply)?;
-    let (output, amended) = parsed.map_or((Value::Null, Vec::new()), |parsed| (parsed.value, parsed.amended));
-    Ok(Evaluated { reply, output, rounds, opened: done.into_iter().collect(), amended })
+    let (output, repairs) = parsed.map_or((Value::Null, Vec::new()), |parsed| (parsed.value, parsed.repairs));
+    Ok(Evaluated { reply, output, rounds, opened: done.into_iter().collect(), repairs })
 }
 
 /// The first question. How to call tools, and what the answer looks like, is a prompt itself.
@@ -154,7 +155,12 @@ fn begin(library: &Library, rendered: &Rendered) -> Result<ModelRequest> {
         "typed": rendered.output_schema.is_some(), "equipped": !tools.is_empty(),
     }});
     let system = library.render("evaluate", "protocol", &params)?.text;
-    Ok(ModelRequest { system, messages: vec![Message::user(rendered.text.clone())], max_tokens: MAX_TOKENS })
+    Ok(ModelRequest {
+        system,
+        messages: vec![Message::user(rendered.text.clone())],
+        max_tokens: MAX_TOKENS,
+        ..ModelRequest::default()
+    })
 }
 
 #[cfg(test)]

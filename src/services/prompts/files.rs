@@ -6,12 +6,12 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use super::opened::Opened;
+use super::opened::{Opened, whole_json};
 use super::openings::Openings;
 use crate::service::WithoutCall;
 use acheron_base::{Error, Result, blocking};
 use acheron_prompts::manifest::Visibility;
-use acheron_prompts::{Fault, PromptTemplate};
+use acheron_prompts::{Fault, PromptTemplate, names};
 use acheron_vfs::{Answer, Caller, Item, Listing, Node, STARTED, Stat, VersionStore, VirtualDir, live, pretty};
 
 pub fn files(openings: &Arc<Openings>) -> Vec<(String, Node)> {
@@ -139,7 +139,7 @@ fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
 fn status(openings: &Openings, opened: &Opened) -> Value {
     let (prompt, stale) = (opened.prompt(), openings.stale(opened));
     json!({"prompt": prompt.template.id(), "tag": opened.tag, "opened_at_ms": opened.opened_at_ms,
-        "deadline_ms": prompt.deadline_ms, "stale": stale.is_some(), "stale_because": stale})
+        "deadline_ms": prompt.deadline_ms, "time_limit_ms": opened.time_limit_ms(), "stale": stale.is_some(), "stale_because": stale})
 }
 
 /// The sections below one, or at the root. Worked out name by name: a prompt may have many.
@@ -221,24 +221,59 @@ impl Field {
             WritableFile::Params(name) => self.opened.bind_text(name, bytes)?,
             WritableFile::Session => match acheron_prompts::output::parse_json_bytes(bytes) {
                 Ok(Value::Object(values)) => self.opened.set_session(values),
-                _ => return Err(Error::invalid("a session is one JSON object")),
+                _ => return Err(Error::invalid(SESSION_FORM)),
             },
             WritableFile::Reply => {
                 let reply = std::str::from_utf8(bytes).map_err(|_| Error::invalid("the reply is not UTF-8"))?;
                 // A reply without an output is a reply all the same: error.json says what is wrong with it.
                 let _ = self.opened.take_reply(reply);
             }
-            WritableFile::Visibility(path) => match std::str::from_utf8(bytes).unwrap_or_default().trim() {
-                "full" => self.opened.set_visibility(path, Visibility::Full)?,
-                "summary" => self.opened.set_visibility(path, Visibility::Summary)?,
-                _ => return Err(Error::invalid("visibility is full or summary")),
+            WritableFile::Visibility(path) => match visibility(path, bytes)? {
+                Some(visibility) => self.opened.set_visibility(path, visibility)?,
+                None => return Err(no_visibility(path, bytes)),
             },
         }
         Ok(())
     }
 }
 
+const SESSION_FORM: &str = "a session is one JSON object";
+
+/// The visibility that a text names; none if more of the word may follow.
+fn visibility(path: &str, bytes: &[u8]) -> Result<Option<Visibility>> {
+    match std::str::from_utf8(bytes).unwrap_or("?").trim() {
+        "full" => Ok(Some(Visibility::Full)),
+        "summary" => Ok(Some(Visibility::Summary)),
+        word if ["full", "summary"].iter().any(|whole| whole.starts_with(word)) => Ok(None),
+        _ => Err(no_visibility(path, bytes)),
+    }
+}
+
+fn no_visibility(path: &str, bytes: &[u8]) -> Error {
+    let word = names::clipped(String::from_utf8_lossy(bytes).trim());
+    Error::invalid(format!("section {path}: visibility is `full` or `summary`, not \"{word}\""))
+}
+
 impl VersionStore for Field {
+    /// What is known to be wrong while it is written is refused then: a shell does not hear what is refused at the close.
+    fn check(&self, _caller: &Caller, draft: &[u8]) -> Result<()> {
+        match &self.what {
+            WritableFile::Params(name) => self.opened.check_params(name, draft),
+            WritableFile::Session => match whole_json(draft, SESSION_FORM)? {
+                None | Some(Value::Object(_)) => Ok(()),
+                Some(_) => Err(Error::invalid(SESSION_FORM)),
+            },
+            WritableFile::Reply => match std::str::from_utf8(draft) {
+                Err(error) if error.error_len().is_some() => Err(Error::invalid("the reply is not UTF-8")),
+                _ => Ok(()),
+            },
+            WritableFile::Visibility(path) => match visibility(path, draft)? {
+                Some(visibility) => self.opened.check_visibility(path, visibility),
+                None => Ok(()),
+            },
+        }
+    }
+
     fn stat(&self) -> Stat {
         let modified: SystemTime = STARTED;
         Stat { size: self.now().len() as u64, modified }

@@ -17,7 +17,7 @@ use serde_json::Value;
 use acheron_base::{Error, Result};
 use acheron_prompts::check::strangers;
 use acheron_prompts::fault::Fault;
-use acheron_prompts::load::{Files, Loaded, load};
+use acheron_prompts::load::{Files, Loaded, load, load_over};
 use acheron_prompts::names;
 use acheron_prompts::prompt::Prompt;
 use acheron_prompts::record::Record;
@@ -73,9 +73,10 @@ impl Library {
 
     /// Reads everything again and gives the faults. A prompt that is faulty now stays as it was.
     pub fn reload(&self) -> Vec<Fault> {
-        let mut built_in = load(&embedded(), "prompts");
+        let shipped = embedded();
+        let mut built_in = load(&shipped, "prompts");
         let mut own = match &self.folder {
-            Some(folder) => on_disk(folder),
+            Some(folder) => on_disk(folder, &shipped),
             None => Loaded::default(),
         };
         let mut faults = std::mem::take(&mut built_in.faults);
@@ -110,6 +111,17 @@ impl Library {
 
     pub fn faults(&self) -> Vec<Fault> {
         self.contents().faults.clone()
+    }
+
+    /// The faults of the files of one namespace: the name of each file without its ending, and its fault.
+    pub fn faults_of(&self, ns: &str) -> Vec<(String, String)> {
+        let contents = self.contents();
+        let file = |fault: &Fault| {
+            let path = Path::new(fault.whereabouts.spot.as_ref()?.file.as_str());
+            let own = path.parent()?.file_name()? == ns;
+            own.then(|| path.file_stem().map(|stem| stem.to_string_lossy().into_owned())).flatten()
+        };
+        contents.faults.iter().filter_map(|fault| Some((file(fault)?, fault.to_string()))).collect()
     }
 
     pub fn get(&self, ns: &str, key: &str) -> Result<Arc<PromptTemplate>> {
@@ -181,7 +193,7 @@ fn embedded() -> Files {
 }
 
 /// A folder is read three names deep. Links are not followed: what they lead to was not put here by the folder's owner.
-fn on_disk(folder: &Path) -> Loaded {
+fn on_disk(folder: &Path, shipped: &Files) -> Loaded {
     let mut files = Files::new();
     let mut faults = Vec::new();
     let mut folders = vec![(folder.to_owned(), String::new(), 0)];
@@ -208,7 +220,7 @@ fn on_disk(folder: &Path) -> Loaded {
             }
         }
     }
-    let mut loaded = load(&files, &folder.to_string_lossy());
+    let mut loaded = load_over(&files, &folder.to_string_lossy(), shipped);
     loaded.faults.append(&mut faults);
     loaded
 }

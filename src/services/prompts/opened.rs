@@ -27,8 +27,10 @@ pub struct Opened {
     prompt: Mutex<Prompt>,
     said: Mutex<PromptReplies>,
     /// Corresponds to `bind(resources=)` in the origin.
-    needs: BTreeMap<String, Need>,
-    pub resources: Arc<Resources>,
+    needs: Mutex<BTreeMap<String, Need>>,
+    resources: Mutex<Arc<Resources>>,
+    /// Instead of what the template says.
+    time_limit_ms: Option<u64>,
     /// One tool at a time: a snapshot covers all resources.
     pub turn: Arc<tokio::sync::Mutex<()>>,
 }
@@ -54,12 +56,24 @@ pub struct SavedPrompt {
     pub params: BTreeMap<String, Value>,
     pub session: Session,
     pub needs: BTreeMap<String, Need>,
+    #[serde(default)]
+    pub time_limit_ms: Option<u64>,
     pub reply: Option<String>,
     #[serde(default)]
     pub snapshots: Vec<Snapshot>,
     /// The template itself: a prompt that is open stays what it was, whatever is edited meanwhile.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
+}
+
+/// The JSON of a text; none if more of it may follow. What cannot become JSON is refused.
+pub fn whole_json(text: &[u8], what: &str) -> Result<Option<Value>> {
+    match serde_json::from_slice::<Value>(text) {
+        Err(error) if error.is_eof() => Ok(None),
+        _ => acheron_prompts::output::parse_json_bytes(text)
+            .map(Some)
+            .map_err(|why| Error::invalid(format!("{what}: {why}"))),
+    }
 }
 
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -90,8 +104,9 @@ impl Opened {
             session,
             prompt: Mutex::new(prompt),
             said: Mutex::new(PromptReplies { snapshots: saved.snapshots, ..PromptReplies::default() }),
-            needs: saved.needs,
-            resources: Arc::new(resources),
+            needs: Mutex::new(saved.needs),
+            resources: Mutex::new(Arc::new(resources)),
+            time_limit_ms: saved.time_limit_ms,
             turn: Arc::default(),
         };
         if let Some(reply) = saved.reply {
@@ -112,7 +127,8 @@ impl Opened {
             headings: prompt.headings,
             params: names.filter_map(|name| Some((name.clone(), prompt.bound(name)?.clone()))).collect(),
             session: prompt.session.clone(),
-            needs: self.needs.clone(),
+            needs: held(&self.needs).clone(),
+            time_limit_ms: self.time_limit_ms,
             reply: said.reply.clone(),
             snapshots: said.snapshots.clone(),
             sources: prompt.template.sources.clone(),
@@ -124,6 +140,30 @@ impl Opened {
         let mut prompt = held(&self.prompt).clone();
         prompt.session = held(&self.session).clone();
         prompt
+    }
+
+    pub fn resources(&self) -> Arc<Resources> {
+        held(&self.resources).clone()
+    }
+
+    /// The needs that were bound, beside those of the template.
+    pub fn needs(&self) -> BTreeMap<String, Need> {
+        held(&self.needs).clone()
+    }
+
+    pub fn session(&self) -> Arc<Mutex<Session>> {
+        self.session.clone()
+    }
+
+    /// How long one evaluation may take.
+    pub fn time_limit_ms(&self) -> Option<u64> {
+        self.time_limit_ms.or_else(|| held(&self.prompt).template.time_limit_ms)
+    }
+
+    /// Takes other resources, and gives those that it had, still open.
+    pub fn change_resources(&self, needs: BTreeMap<String, Need>, resources: Resources) -> Arc<Resources> {
+        *held(&self.needs) = needs;
+        std::mem::replace(&mut *held(&self.resources), Arc::new(resources))
     }
 
     /// Notes how a change went, for `error.json`: the last one counts.
@@ -151,6 +191,18 @@ impl Opened {
             .map_err(|why| Fault::validation(format!("params are one JSON object: {why}")).record(name));
         let bound = read.and_then(|value| held(&self.prompt).bind([(name, value)]).map(drop));
         self.heard(bound)
+    }
+
+    /// Whether params could be bound, without binding them. A text that is only the beginning of one can.
+    pub fn check_params(&self, name: &str, text: &[u8]) -> Result<()> {
+        let Some(value) = whole_json(text, "params are one JSON object")? else { return Ok(()) };
+        self.prompt().bind([(name, value)]).map(drop)?;
+        Ok(())
+    }
+
+    /// Whether a section could be shown so, without showing it.
+    pub fn check_visibility(&self, path: &str, visibility: Visibility) -> Result<()> {
+        Ok(self.prompt().set_visibility(path, visibility)?)
     }
 
     pub fn set_visibility(&self, path: &str, visibility: Visibility) -> Result<(), Fault> {
@@ -215,7 +267,7 @@ impl Opened {
         if said.snapshots.len() > KEPT {
             let oldest = said.snapshots.remove(0);
             drop(said);
-            self.resources.forget(&oldest);
+            self.resources().forget(&oldest);
         }
     }
 

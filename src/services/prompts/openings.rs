@@ -46,6 +46,7 @@ pub struct OpenRequest {
     pub headings: Option<Headings>,
     pub session: Map<String, Value>,
     pub needs: BTreeMap<String, Need>,
+    pub time_limit_ms: Option<u64>,
     pub deadline_ms: Option<u64>,
     pub now_ms: u64,
 }
@@ -106,7 +107,18 @@ impl Openings {
     fn build(&self, saved: SavedPrompt, template: Arc<PromptTemplate>) -> Result<Opened> {
         let prompt = self.overridden(template, &saved.tag)?;
         let session = Arc::new(Mutex::new(Session::default()));
-        let needs = kinds::needs(&prompt.template, &saved.needs);
+        let resources = self.resources(&prompt.template, &saved.needs, &session)?;
+        Opened::new(saved, prompt, session, resources)
+    }
+
+    /// The resources of a prompt with what was bound to it, open.
+    fn resources(
+        &self,
+        template: &PromptTemplate,
+        bound: &BTreeMap<String, Need>,
+        session: &Arc<Mutex<Session>>,
+    ) -> Result<Resources> {
+        let needs = kinds::needs(template, bound);
         let mut kinds = self.kinds.clone();
         let own = session.clone();
         kinds.insert(
@@ -119,7 +131,22 @@ impl Openings {
         for name in needs.iter().filter(|(_, need)| need.kind == SESSION).map(|(name, _)| name) {
             resources.get(name)?;
         }
-        Opened::new(saved, prompt, session, resources)
+        Ok(resources)
+    }
+
+    /// Binds further resources to an open prompt, whose turn the caller holds: all of them or none. Those that it had are
+    /// closed. Gives the names of all.
+    pub fn bind_resources(&self, opened: &Opened, more: BTreeMap<String, Need>) -> Result<Vec<String>> {
+        let template = opened.prompt().template;
+        let mut needs = opened.needs();
+        if !more.is_empty() {
+            needs.extend(more);
+            let resources = self.resources(&template, &needs, &opened.session())?;
+            for error in opened.change_resources(needs.clone(), resources).exit() {
+                tracing::warn!(%error, "a resource could not be closed");
+            }
+        }
+        Ok(kinds::needs(&template, &needs).into_keys().collect())
     }
 
     /// Opens a prompt; the call that does this ends with `result` of it.
@@ -144,6 +171,7 @@ impl Openings {
             params,
             session: Session { values: asked.session, ..Session::default() },
             needs: asked.needs,
+            time_limit_ms: asked.time_limit_ms,
             ..SavedPrompt::default()
         };
         let opened = Arc::new(self.build(saved, fresh.template.clone())?);
@@ -208,13 +236,13 @@ impl Openings {
         by.change_files(&self.place, vec![FileChange::write(format!("{}.json", opened.id), bytes)], result)
     }
 
-    /// Closes a prompt and its resources, and gives what would not close.
+    /// Closes a prompt and its resources, and gives what would not close. Closing what is not open is nothing.
     pub fn close(&self, by: &dyn ChangeFiles, id: &str) -> Result<Value> {
-        let opened = self.get(id)?;
-        let closed = |errors: Vec<Error>| json!({"closed": id, "errors": errors});
+        let Ok(opened) = self.get(id) else { return Ok(json!({"closed": id, "was_open": false, "errors": []})) };
+        let closed = |errors: Vec<Error>| json!({"closed": id, "was_open": true, "errors": errors});
         // Resources end with the process, too.
         by.change_files(&self.place, vec![FileChange::remove(format!("{id}.json"))], closed(Vec::new()))?;
         self.table.lock().open.remove(id);
-        Ok(closed(opened.resources.exit()))
+        Ok(closed(opened.resources().exit()))
     }
 }

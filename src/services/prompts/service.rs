@@ -13,12 +13,12 @@ use super::memory::MemoryState;
 use super::opened::Opened;
 use super::openings::{OpenRequest, Openings};
 use super::override_store::{Inspected, LATEST, OverrideStore};
-use super::resources::kinds::{FILESYSTEM, MEMORY, ResourceKinds};
+use super::resources::kinds::{FILESYSTEM, MEMORY, ResourceKinds, SESSION};
 use super::resources::{ProjectFiles, Snapshot};
 use super::tool_call::{self, Called, PromptTools};
 use super::{Library, files};
+use crate::agent::ask::PaidModel;
 use crate::contract::Operation;
-use crate::model::Model;
 use crate::policy::{Principal, PrincipalCaller};
 use crate::service::WithoutCall;
 use crate::service::{Cx, Service, ServiceContext};
@@ -27,7 +27,7 @@ use acheron_prompts::manifest::Need;
 use acheron_vfs::Node;
 
 /// The model of that name, or the agent's own.
-pub type ChooseModel = Arc<dyn Fn(Option<&str>) -> Result<Arc<dyn Model>> + Send + Sync>;
+pub type ChooseModel = Arc<dyn Fn(Option<&str>) -> Result<PaidModel> + Send + Sync>;
 /// The directory of a project that may be written and taken back; asked each time, for rights may have gone.
 pub type OpenProject = Arc<dyn Fn(&str) -> Result<OpenedProject> + Send + Sync>;
 pub use super::resources::OpenedProject;
@@ -44,6 +44,8 @@ pub struct PromptsParts {
     pub context: Arc<ServiceContext>,
     pub projects: OpenProject,
     pub models: Option<ChooseModel>,
+    /// Kinds of resources that Rust code adds to those that there are.
+    pub kinds: ResourceKinds,
 }
 
 pub struct Prompts {
@@ -74,6 +76,12 @@ impl Prompts {
                 Ok(Arc::new(ProjectFiles::new(move || projects(&project), copies, fresh)) as _)
             }),
         );
+        for (name, make) in parts.kinds {
+            if name == SESSION || kinds.contains_key(&name) {
+                return Err(Error::already_exists(format!("there is a kind of resource `{name}` already")));
+            }
+            kinds.insert(name, make);
+        }
         let openings = Openings::new(parts.library, parts.overrides, open, kinds)?;
         Ok(Prompts { openings: Arc::new(openings), models: parts.models })
     }
@@ -183,7 +191,15 @@ impl Prompts {
         let choose = self.models.as_ref().ok_or_else(|| Error::unavailable("this agent has no model to ask"))?;
         let model = choose(model)?;
         let runner = PromptTools { cx, opened: &opened };
-        let evaluated = evaluate(&self.openings.library, &opened, &*model, &runner).await;
+        let evaluation = evaluate(&self.openings.library, &opened, &model, &runner);
+        let evaluated = match opened.time_limit_ms() {
+            None => evaluation.await,
+            // A tool that is under way is ended and taken back when the evaluation is dropped.
+            Some(limit) => tokio::time::timeout(Duration::from_millis(limit), evaluation).await.unwrap_or_else(|_| {
+                let why = format!("the prompt allows an evaluation {limit} ms; all resources are as they were");
+                Err(Error::timeout(why))
+            }),
+        };
         self.save(open_id).await?;
         value(evaluated?)
     }
@@ -209,10 +225,14 @@ fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
             }
             value(prompt.render()?)
         }
-        Command::Open { prompt, params, id, tag, headings, session, resources } => {
+        Command::Open { prompt, params, id, tag, headings, session, resources, time_limit_ms } => {
+            if time_limit_ms == Some(0) {
+                return Err(Error::invalid("time_limit_ms is at least 1"));
+            }
             let (deadline_ms, now_ms) = (deadline(cx), cx.clock.now_ms());
             let needs = resources;
-            let asked = OpenRequest { id, prompt, params, tag, headings, session, needs, deadline_ms, now_ms };
+            let asked =
+                OpenRequest { id, prompt, params, tag, headings, session, needs, time_limit_ms, deadline_ms, now_ms };
             let opening = |opened: &Opened| {
                 let path = format!("/agents/{}/prompts/open/{}", cx.agent, opened.id);
                 json!(Opening { open_id: opened.id.clone(), path })
@@ -235,10 +255,14 @@ fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
 /// Changes an open prompt, and saves it afterwards.
 fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
     match command {
-        Command::Bind { open_id, params } => {
+        Command::Bind { open_id, params, resources } => {
             let opened = openings.get(&open_id)?;
+            let _turn = opened.turn.blocking_lock();
+            opened.prompt().bind_json(&params)?; // both or neither: the params must be good before resources change
+            let names = openings.bind_resources(&opened, resources)?;
             opened.bind_json(&params)?;
-            saved(openings, cx, &opened, json!({"bound": opened.saved().params.keys().collect::<Vec<_>>()}))
+            let bound: Vec<String> = opened.saved().params.into_keys().collect();
+            saved(openings, cx, &opened, json!({"bound": bound, "resources": names}))
         }
         Command::Parse { reply, open_id: Some(open_id), prompt: None } => {
             let opened = openings.get(&open_id)?;
@@ -266,8 +290,8 @@ fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
         Command::Snapshot { open_id, tag } => {
             let opened = openings.get(&open_id)?;
             let _turn = opened.turn.blocking_lock();
-            opened.resources.hold_all()?;
-            let snapshot = opened.resources.snapshot(cx.job_id(), cx.clock.now_ms(), tag.as_deref(), None)?;
+            opened.resources().hold_all()?;
+            let snapshot = opened.resources().snapshot(cx.job_id(), cx.clock.now_ms(), tag.as_deref(), None)?;
             opened.keep_snapshot(snapshot.clone());
             saved(openings, cx, &opened, value(snapshot)?)
         }
@@ -275,8 +299,8 @@ fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
             let opened = openings.get(&open_id)?;
             let _turn = opened.turn.blocking_lock();
             let snapshot = opened.find_snapshot(&snapshot)?;
-            opened.resources.hold_all()?;
-            opened.resources.restore(&snapshot)?;
+            opened.resources().hold_all()?;
+            opened.resources().restore(&snapshot)?;
             let restored = json!({"restored": snapshot.id, "resources": snapshot.resources.keys().collect::<Vec<_>>()});
             saved(openings, cx, &opened, restored)
         }

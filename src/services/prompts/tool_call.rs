@@ -10,6 +10,7 @@ use tokio::sync::OwnedMutexGuard;
 use super::evaluate::ToolRunner;
 use super::opened::Opened;
 use super::resources::Transaction;
+use crate::jobs::Job;
 use crate::policy::PrincipalCaller;
 use crate::service::Cx;
 use acheron_base::{Error, Result, blocking};
@@ -28,21 +29,28 @@ pub struct Called {
     pub rolled_back: bool,
 }
 
-/// The transaction of a call under way. If the call is cancelled, it is taken back on a thread that may wait, and the
-/// next call waits for that.
+/// The transaction of a call under way. If the call is cancelled, its job is ended first, for it could go on to change
+/// things; then it is taken back on a thread that may wait. The next call waits for that.
 struct RunningCall {
     held: Option<(Transaction, OwnedMutexGuard<()>)>,
+    job: Option<Arc<Job>>,
     runtime: tokio::runtime::Handle,
 }
 
 impl Drop for RunningCall {
     fn drop(&mut self) {
-        if let Some((transaction, turn)) = self.held.take() {
-            self.runtime.spawn_blocking(move || {
+        let Some((transaction, turn)) = self.held.take() else { return };
+        let (job, runtime) = (self.job.take(), self.runtime.clone());
+        self.runtime.spawn(async move {
+            if let Some(job) = job {
+                job.cancel.cancel();
+                job.end().await;
+            }
+            runtime.spawn_blocking(move || {
                 drop(transaction);
                 drop(turn);
             });
-        }
+        });
     }
 }
 
@@ -75,7 +83,7 @@ pub(super) async fn call(
     let (service, operation) = tool.split_once('.').ok_or_else(|| Error::internal("a tool without a service"))?;
     let turn = opened.turn.clone().lock_owned().await;
     let transaction = {
-        let (resources, id, now_ms) = (opened.resources.clone(), cx.job_id().to_owned(), cx.clock.now_ms());
+        let (resources, id, now_ms) = (opened.resources(), cx.job_id().to_owned(), cx.clock.now_ms());
         let (tool, tag) = (tool.to_owned(), tag.clone());
         blocking(move || {
             // A resource that was never made could not be rolled back.
@@ -84,13 +92,14 @@ pub(super) async fn call(
         })
         .await?
     };
-    let mut running = RunningCall { held: Some((transaction, turn)), runtime: cx.context.runtime.clone() };
+    let mut running = RunningCall { held: Some((transaction, turn)), job: None, runtime: cx.context.runtime.clone() };
     let job = cx.context.call(caller, &cx.agent, service, operation, arguments).await?;
+    running.job = Some(job.clone());
     let end = job.end().await;
     let outcome = end.outcome.as_deref().cloned().unwrap_or_else(|| Err(Error::interrupted("the call has no end")));
     let failed = match &outcome {
         Err(_) => true,
-        Ok(result) => ["ok", "success"].iter().any(|field| result.get(*field) == Some(&Value::Bool(false))),
+        Ok(result) => known.reports_failure(result),
     };
     let Some((transaction, turn)) = running.held.take() else {
         return Err(Error::internal("a transaction ended twice"));

@@ -1,11 +1,9 @@
 //! Archives conversations: copies them, byte for byte, to the transcripts of the wiki.
 
-use std::sync::Arc;
-
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::talks::Talks;
+use super::talks::LockedTalk;
 use super::wiki::Wiki;
 use acheron_base::{Error, Result};
 
@@ -20,9 +18,9 @@ pub struct Archived {
 }
 
 /// Copies the messages of a conversation. Doing it again adds what was said since; what is there is never changed.
-pub fn archive(talks: &Arc<Talks>, wiki: &Wiki, id: &str) -> Result<Archived> {
-    let held = talks.hold(id)?;
-    let messages = talks.messages(&held.id)?;
+pub fn archive(held: &LockedTalk, wiki: &Wiki) -> Result<Archived> {
+    let (talks, id) = (&held.talks, &held.id);
+    let messages = talks.messages(id)?;
     let Some(first) = messages.first() else {
         return Err(Error::invalid(format!("the conversation {id} has no messages yet")));
     };

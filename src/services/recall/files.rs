@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use serde_json::json;
 
 use super::state::RecallState;
 use super::talk_files::conversations;
 use super::wiki::PAGE;
-use acheron_base::{Error, Result, blocking};
+use acheron_base::{Code, Error, Result, blocking};
 use acheron_recall::page::{Class, ROOT};
 use acheron_vfs::{
     Answer, Caller, ComputedFile, Dir, File as _, Handle, Item, Link, Listing, NameQuery, Node, Open, STARTED, Stat,
@@ -111,7 +112,7 @@ impl WikiDir {
         match self.view {
             View::Nodes => page(&self.recall, &path),
             View::Backlinks => Node::file(fetched(&self.recall, move |recall| {
-                let index = recall.wiki()?.index();
+                let index = recall.read_wiki()?.index();
                 Ok(index.page(&path).map(|page| lines(index.backlinks(page))).unwrap_or_default())
             })),
             View::Orphans => {
@@ -133,7 +134,7 @@ fn lines(lines: impl IntoIterator<Item = String>) -> Bytes {
     lines.into_iter().map(|line| line + "\n").collect::<String>().into()
 }
 
-/// Never quick: the wiki may have to be opened, which reads all of it, and the index may be locked for a change.
+/// Never quick: the wiki may have to be opened, which lists all of it, and the index may be locked for a change.
 impl Dir for WikiDir {
     fn is_quick(&self, _query: NameQuery) -> bool {
         false
@@ -187,6 +188,31 @@ impl Dir for WikiDir {
         let item = Item::new(Arc::new(PageFile { recall: self.recall.clone(), path }));
         let handle = item.open(caller, Open { truncate: true, ..how })?;
         Ok((Node::file(item), handle))
+    }
+
+    /// By a call, so that it is in the journal, and done again after a crash.
+    fn rename(&self, caller: &Caller, from: &str, to: &str) -> Answer<()> {
+        if let Err(error) = self.own("no page can be renamed here") {
+            return Answer::refuse(error);
+        }
+        let name = self.path(from.rsplit('/').next().unwrap_or(from));
+        let target = from.strip_suffix(&name).and_then(|above| to.strip_prefix(above)).map(str::to_owned);
+        let (Some(target), Some(context)) = (target, self.recall.parts.context.upgrade()) else {
+            return Answer::refuse(Error::new(Code::Os(libc::EXDEV), "a page is renamed within its own wiki"));
+        };
+        let (agent, caller) = (self.recall.parts.agent.clone(), caller.clone());
+        Answer::soon(async move {
+            let arguments = json!({"name": name, "to": target});
+            let job = context.call(&caller, &agent, "recall", "rename", arguments).await?;
+            match job.end().await.outcome.as_deref() {
+                // `mv` takes EINVAL for a directory that is moved into itself.
+                Some(Err(error)) if error.code == Code::InvalidPayload => {
+                    Err(acheron_vfs::not_permitted(error.message.clone()))
+                }
+                Some(Err(error)) => Err(error.clone()),
+                _ => Ok(()),
+            }
+        })
     }
 
     fn remove(&self, _caller: &Caller, name: &str) -> Answer<()> {

@@ -1,15 +1,24 @@
 //! Recall: a wiki of Markdown that an agent walks page by page. The list of services uses it.
 //!
-//! `wiki` is the folder, `watch` keeps it current, `talks` are the conversations on disk, `archive` puts them away, `speak` asks
-//! the model, `state` connects these, and `service`, `files` and `talk_files` show them. The index, the search and the loop of a
+//! `wiki` is the folder, `page_index` its index on the disk, `reading` fills that, `renaming` gives pages other paths, `progress` tells how far it is, `searching`
+//! asks it, `watch` keeps it current, `talks` are the conversations on disk, `archive` puts them away, `talk_order`
+//! has their calls wait for each other, `speak` asks the model, `state` connects these, and `service`, `files`, `talk_dir` and
+//! `talk_files` show them. The index, the search and the loop of a
 //! turn are in `acheron-recall`.
 
 mod archive;
 mod files;
+mod page_index;
+mod progress;
+mod reading;
+mod renaming;
+mod searching;
 mod service;
 mod speak;
 mod state;
+mod talk_dir;
 mod talk_files;
+mod talk_order;
 mod talks;
 #[cfg(test)]
 mod tests;

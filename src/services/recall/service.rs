@@ -6,25 +6,27 @@ use std::time::Duration;
 use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::archive::{Archived, archive};
 use super::files::files;
+use super::renaming::RenamedPage;
 use super::state::{RecallState, TurnReport};
 use crate::contract::Operation;
-use crate::service::{Cx, Service};
+use crate::jobs::Call;
+use crate::service::{CallTurn, Cx, Service};
 use acheron_base::{Code, Error, Result, blocking, quoted};
 use acheron_recall::graph::{Broken, Finding, Linked};
 use acheron_recall::index::Page;
 use acheron_recall::message::Role;
-use acheron_recall::page::{Class, body};
+use acheron_recall::page::Class;
 use acheron_recall::resolve::{Access, Miss};
-use acheron_recall::search::{Hit, snippet};
+use acheron_recall::search::Hit;
 use acheron_recall::turn::Looked;
 use acheron_vfs::Node;
 
-/// A turn may take as long as its own limit, and a little.
-const TURN: Duration = Duration::from_secs(660);
+/// A turn may take as long as the longest limit that a mountspec can set, and a little.
+const TURN: Duration = Duration::from_secs(3660);
 
 pub struct Recall(Arc<RecallState>);
 
@@ -62,6 +64,8 @@ pub enum Command {
     /// Copies a conversation to `episodic-raw/<date>/<conversation>/` of the wiki, byte for byte. It can be
     /// continued; archiving it again adds the messages since.
     Archive { conversation: String },
+    /// Removes a conversation with all its messages. `rmdir conversations/<id>` archives it first.
+    Delete { conversation: String },
     /// Reads a page by title, path, `[[Title|alias]]` or `Title#heading`.
     Read {
         name: String,
@@ -74,6 +78,13 @@ pub enum Command {
         /// Below the wiki, such as `semantic/River.md`.
         path: String,
         text: String,
+    },
+    /// Gives a page another path, and writes the links to it anew, all in one change. `mv` below `nodes/` does the same.
+    Rename {
+        /// A title or a path.
+        name: String,
+        /// The new path below the wiki.
+        to: String,
     },
     /// Finds pages by their words, and says why.
     Search {
@@ -125,6 +136,14 @@ pub struct SaidMessage {
 }
 
 #[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Removed")]
+pub struct RemovedConversation {
+    pub conversation: String,
+    /// How many messages went with it.
+    pub removed: usize,
+}
+
+#[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Shown")]
 pub struct PageView {
     pub path: String,
@@ -134,6 +153,9 @@ pub struct PageView {
     /// The heading, if only what is below it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub heading: Option<String>,
+    /// The heading that was asked for and that the page does not have: the text is the whole page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing_heading: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -197,8 +219,10 @@ pub enum Output {
     Begun(BegunConversation),
     Said(SaidMessage),
     Archived(Archived),
+    Removed(RemovedConversation),
     Shown(PageView),
     Written(WrittenPage),
+    Renamed(RenamedPage),
     Pages(PageList),
     Found(PageHits),
     Leads(PageLinks),
@@ -233,9 +257,13 @@ impl Service for Recall {
                 .deadline(TURN)
                 .example(json!({"message": "How wide is the river?"})),
             Operation::execute("archive").gives::<Archived>().idempotent().example(json!({"conversation": "crossing"})),
+            Operation::execute("delete").gives::<RemovedConversation>().example(json!({"conversation": "crossing"})),
             Operation::execute("write").gives::<WrittenPage>().idempotent().example(
                 json!({"path": "semantic/River.md", "text": "# River\n\nWide, and dark. The fare is an [[Obol]].\n"}),
             ),
+            Operation::execute("rename")
+                .gives::<RenamedPage>()
+                .example(json!({"name": "River", "to": "semantic/Stream.md"})),
             Operation::read("read").gives::<PageView>().example(river.clone()),
             Operation::read("search").gives::<PageHits>().example(json!({"query": "wide river"})),
             Operation::read("links").gives::<PageLinks>().example(river.clone()),
@@ -245,6 +273,17 @@ impl Service for Recall {
             Operation::read("tokens").gives::<PageSizes>().example(json!({})),
             Operation::read("check").gives::<WikiCheck>().example(json!({})),
         ]
+    }
+
+    /// Calls that write to one conversation wait for each other.
+    fn turn(&self, call: &Call) -> Option<CallTurn> {
+        let id = call.arguments.get("conversation")?.as_str()?;
+        let writes = ["new", "add", "gen", "turn", "archive", "delete"].contains(&call.operation.as_str());
+        writes.then(|| self.0.orders.take(id))
+    }
+
+    fn progress(&self) -> Option<Value> {
+        self.0.progress()
     }
 
     fn files(&self) -> Vec<(String, Node)> {
@@ -293,44 +332,54 @@ fn answer_without_model(recall: &RecallState, cx: &Cx, command: Command) -> Resu
         }
         Command::Add { conversation, role, text } => {
             let said = |name: &str| SaidMessage { text: text.clone(), filename: Some(name.to_owned()) };
+            recall.removed.forget(&conversation);
             let name = recall.talks()?.hold(&conversation)?.add_by(cx, role, &text, |name| json!(said(name)))?;
             Output::Said(said(&name))
         }
-        Command::Archive { conversation } => Output::Archived(archive(recall.talks()?, recall.wiki()?, &conversation)?),
+        Command::Archive { conversation } => {
+            Output::Archived(archive(&recall.talks()?.hold(&conversation)?, recall.wiki()?)?)
+        }
+        Command::Delete { conversation } => {
+            let removed = recall.remove_talk(&conversation, false)?;
+            Output::Removed(RemovedConversation { conversation, removed })
+        }
         Command::Read { name, raw } => match recall.wiki()?.look(&name, access(raw)) {
-            Looked::Page { path, title, part, text } => Output::Shown(PageView { path, title, text, heading: part }),
+            Looked::Page { path, title, part, missing, text, .. } => {
+                Output::Shown(PageView { path, title, text, heading: part, missing_heading: missing })
+            }
             Looked::Missed(miss) => return found(&name, Err(miss)),
+            Looked::Found(_) => return found(&name, Err(Miss::NotFound)),
         },
         Command::Write { path, text } => {
             recall.write_page(&path, text.as_bytes())?;
             Output::Written(WrittenPage { path })
         }
+        Command::Rename { name, to } => {
+            let from = page(&name)?.path.to_string();
+            Output::Renamed(recall.wiki()?.rename(cx, &from, &to)?)
+        }
         Command::Search { query, limit, raw } => {
-            let wiki = recall.wiki()?;
-            let mut hits = wiki.index().search(&query, access(raw), limit.clamp(1, 200) as usize);
-            for hit in &mut hits {
-                hit.snippet = wiki.text(&hit.path).map(|text| snippet(body(&text), &query)).unwrap_or_default();
-            }
+            let hits = recall.wiki()?.search(&query, access(raw), limit.clamp(1, 200) as usize)?;
             Output::Found(PageHits { hits })
         }
         Command::Links { name } => {
             let page = page(&name)?;
-            Output::Leads(PageLinks { path: page.path.to_string(), links: recall.wiki()?.index().links_of(&page) })
+            Output::Leads(PageLinks { path: page.path.to_string(), links: recall.read_wiki()?.index().links_of(&page) })
         }
         Command::Backlinks { name } => {
             let page = page(&name)?;
-            Output::Pages(PageList { pages: recall.wiki()?.index().backlinks(&page) })
+            Output::Pages(PageList { pages: recall.read_wiki()?.index().backlinks(&page) })
         }
-        Command::Orphans {} => Output::Pages(PageList { pages: recall.wiki()?.report().orphans.clone() }),
-        Command::Broken {} => Output::Astray(BrokenLinks { broken: recall.wiki()?.report().broken.clone() }),
+        Command::Orphans {} => Output::Pages(PageList { pages: recall.read_wiki()?.report().orphans.clone() }),
+        Command::Broken {} => Output::Astray(BrokenLinks { broken: recall.read_wiki()?.report().broken.clone() }),
         Command::Tokens { name: Some(name) } => Output::Sizes(sizes([&*page(&name)?])),
         Command::Tokens { name: None } => {
-            let index = recall.wiki()?.index();
+            let index = recall.read_wiki()?.index();
             let mine = index.pages().filter(|page| matches!(page.class, Class::Index | Class::Node));
             Output::Sizes(sizes(mine.map(|page| &**page)))
         }
         Command::Check {} => {
-            let index = recall.wiki()?.index();
+            let index = recall.read_wiki()?.index();
             let findings = index.check();
             let ok = findings.iter().all(|finding| finding.severity != "error");
             Output::Checked(WikiCheck { ok, nodes: index.nodes(), findings })
@@ -358,6 +407,7 @@ fn found<T>(name: &str, found: Result<T, Miss>) -> Result<T> {
         Miss::NotFound => Error::not_found(format!("there is no page {name}")),
         Miss::Ambiguous(paths) => Error::conflict(format!("{name} is ambiguous: {}", paths.join(", "))),
         Miss::Denied(why) => Error::forbidden(format!("{name}: {why}")),
+        Miss::TooLong => Error::too_large(format!("{name} is longer than the 1 MiB that a page may have: split it")),
         Miss::Unreadable => Error::new(Code::InvalidPayload, format!("{name} is not text that can be read")),
     })
 }

@@ -1,10 +1,10 @@
 //! The speaker of a conversation: the agent's model, or without one a speaker that only looks pages up. `state` uses it.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 
-use crate::model::{Message, Model, ModelRequest, OpenModel};
+use crate::agent::ask::PaidModel;
+use crate::agent::own_model::OpenModel;
+use crate::model::{Message, ModelRequest};
 use acheron_base::Result;
 use acheron_recall::block::injected;
 use acheron_recall::links::links;
@@ -28,7 +28,7 @@ pub struct RecallModelSpeaker {
 impl RecallModelSpeaker {
     pub fn new(
         longest: impl Fn() -> u32 + Send + Sync + 'static,
-        open: impl Fn() -> Result<Option<Arc<dyn Model>>> + Send + Sync + 'static,
+        open: impl Fn() -> Result<Option<PaidModel>> + Send + Sync + 'static,
     ) -> RecallModelSpeaker {
         RecallModelSpeaker { longest: Box::new(longest), open: Box::new(open) }
     }
@@ -38,7 +38,7 @@ impl RecallModelSpeaker {
 impl Speak for RecallModelSpeaker {
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         match (self.open)()? {
-            Some(model) => Ok(model.answer(&ask(said, (self.longest)()), &mut |_| ()).await?.text),
+            Some(model) => Ok(model.answer(ask(said, (self.longest)())).await?.text),
             None => RecallOfflineSpeaker.speak(said).await,
         }
     }
@@ -51,7 +51,12 @@ fn ask(said: &[(Role, String)], max_tokens: u32) -> ModelRequest {
         Role::Assistant => Some(Message::assistant(text.as_str())),
         Role::System | Role::AssistantReasoning => None,
     });
-    ModelRequest { system: system.collect::<Vec<_>>().join("\n\n"), messages: messages.collect(), max_tokens }
+    ModelRequest {
+        system: system.collect::<Vec<_>>().join("\n\n"),
+        messages: messages.collect(),
+        max_tokens,
+        ..ModelRequest::default()
+    }
 }
 
 /// Recalls the page that a question names and repeats its text, for a host without a model.

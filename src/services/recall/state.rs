@@ -7,10 +7,13 @@ use std::time::Duration;
 use dashmap::DashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::archive::archive;
 use super::speak::{RecallModelSpeaker, Speak};
+use super::talk_dir::RemovedNames;
+use super::talk_order::TalkOrders;
 use super::talks::{LockedTalk, Talks};
 use super::watch::Wikis;
 use super::wiki::Wiki;
@@ -20,13 +23,16 @@ use crate::service::ServiceContext;
 use crate::services::prompts::Library;
 use crate::state::quota::{QuotaKind, Quotas};
 use acheron_base::{Clock, ConfinedDir, Error, Result, Room, blocking};
+use acheron_recall::block::{injected, is_new_index, new_index};
 use acheron_recall::message::Role;
 use acheron_recall::resolve::Access;
-use acheron_recall::turn::{Action, Limits, Outcome, Turn};
+use acheron_recall::turn::{Action, FoundPage, Limits, Looked, Outcome, Turn, Wanted};
 use acheron_recall::window::{answer, fitted};
 
 /// How much of the entry page is put into the prompt.
 const ROOT_BYTES: usize = 32 << 10;
+/// How many pages a search of a model shows.
+const SEARCHED: usize = 8;
 /// The window of a model of which nothing is known.
 const WINDOW: u32 = 32_768;
 
@@ -45,6 +51,8 @@ pub struct RecallParts {
     /// The wiki.
     pub folder: PathBuf,
     pub open: OpenFolder,
+    /// The file with the index of the wiki.
+    pub index: PathBuf,
     /// The conversations.
     pub home: PathBuf,
     /// For the conversations.
@@ -53,6 +61,8 @@ pub struct RecallParts {
     pub quotas: Arc<Quotas>,
     pub prompts: Arc<Library>,
     pub speak: Arc<dyn Speak>,
+    /// Of one turn.
+    pub limits: Limits,
     /// How many tokens the model takes, its answer among them: as it is now.
     pub window: ReadWindow,
 }
@@ -61,11 +71,12 @@ pub struct RecallState {
     pub parts: RecallParts,
     wiki: OnceLock<Arc<Wiki>>,
     talks: OnceLock<Arc<Talks>>,
-    limits: Limits,
     /// Conversations with a turn under way; the sender goes when the turn ends.
     running: DashMap<String, watch::Receiver<()>>,
-    /// The last turn that was begun by a conversation's `control/input`.
-    pub asked: DashMap<String, Arc<Job>>,
+    /// The turns that were begun by a conversation's `control/input`: those that have not ended, and the last one.
+    pub asked: DashMap<String, Vec<Arc<Job>>>,
+    pub orders: TalkOrders,
+    pub removed: RemovedNames,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -86,13 +97,7 @@ pub fn by_model(own: Arc<OwnModel>) -> (Arc<dyn Speak>, ReadWindow) {
         let window = window.clone();
         move || answer(window())
     };
-    let speak = RecallModelSpeaker::new(longest, move || match own.is_guide()? {
-        true => Ok(None),
-        false => match own.open()? {
-            Some(model) => Ok(Some(model)),
-            None => Err(Error::unavailable("the agent has no model of its own")),
-        },
-    });
+    let speak = RecallModelSpeaker::new(longest, move || own.open());
     (Arc::new(speak), Box::new(window))
 }
 
@@ -102,9 +107,10 @@ impl RecallState {
             parts,
             wiki: OnceLock::new(),
             talks: OnceLock::new(),
-            limits: Limits::default(),
             running: DashMap::new(),
             asked: DashMap::new(),
+            orders: TalkOrders::default(),
+            removed: RemovedNames::default(),
         }
     }
 
@@ -113,10 +119,37 @@ impl RecallState {
         match self.wiki.get() {
             Some(wiki) => Ok(wiki),
             None => {
-                let opened = self.parts.wikis.open((self.parts.open)(&self.parts.folder)?)?;
-                Ok(self.wiki.get_or_init(|| opened))
+                let folder = (self.parts.open)(&self.parts.folder)?;
+                let opened = self.parts.wikis.open(folder, &self.parts.index, &self.parts.clock)?;
+                Ok(self.wiki.get_or_init(|| {
+                    self.tell_when_indexed(&opened);
+                    opened
+                }))
             }
         }
+    }
+
+    /// Has an event tell that all pages were read, if they have to be.
+    fn tell_when_indexed(&self, wiki: &Wiki) {
+        let (context, agent) = (self.parts.context.clone(), self.parts.agent.clone());
+        wiki.progress.when_ended(Box::new(move |read| {
+            let Some(context) = context.upgrade() else { return };
+            if let Ok(log) = context.event_logs.of(&agent) {
+                log.note("recall", &format!("/agents/{agent}/recall/status.json"), json!({ "indexed": read }));
+            }
+        }));
+    }
+
+    /// How far the wiki has been read, if it is open.
+    pub fn progress(&self) -> Option<Value> {
+        self.wiki.get().map(|wiki| wiki.progress.shown())
+    }
+
+    /// The wiki with all its pages read. Blocks.
+    pub fn read_wiki(&self) -> Result<&Arc<Wiki>> {
+        let wiki = self.wiki()?;
+        wiki.progress.wait();
+        Ok(wiki)
     }
 
     /// Makes a page, or its next version, by whatever door it comes.
@@ -140,14 +173,34 @@ impl RecallState {
     /// The runtime prompt, as a conversation that begins now gets it.
     pub fn prompt(&self) -> Result<String> {
         let wiki = self.wiki()?;
-        let mut root = wiki.root();
+        let root = self.root()?;
+        let include = wiki.index().has_memory();
+        self.parts.prompts.text("runtime", "default", &json!({ "include_recall": include, "memory_root": root }))
+    }
+
+    /// The entry page, as much of it as is shown.
+    fn root(&self) -> Result<String> {
+        let mut root = self.wiki()?.root();
         if root.len() > ROOT_BYTES {
             let end = (0..=ROOT_BYTES).rev().find(|at| root.is_char_boundary(*at)).unwrap_or(0);
             root.truncate(end);
             root.push_str("\n[the index goes on]");
         }
-        let include = wiki.index().has_memory();
-        self.parts.prompts.text("runtime", "default", &json!({ "include_recall": include, "memory_root": root }))
+        Ok(root)
+    }
+
+    /// Tells a conversation of an index that is not the one it was shown. One that began with words of its own was shown none.
+    fn refresh_index(&self, held: &LockedTalk) -> Result<()> {
+        let (root, prompt, said) = (self.root()?, self.prompt()?, held.talks.said(&held.id)?);
+        let first = prompt.lines().next().unwrap_or_default();
+        let begun = said.iter().find(|(role, text)| *role == Role::System && text.starts_with(first));
+        let last =
+            said.iter().rfind(|(role, text)| *role == Role::User && injected(text) && is_new_index(text)).or(begun);
+        let fresh = new_index(&root);
+        match last {
+            Some((_, shown)) if !shown.ends_with(&root) && *shown != fresh => held.add(Role::User, &fresh).map(drop),
+            _ => Ok(()),
+        }
     }
 
     /// Whether a turn of a conversation is under way, and when it is over.
@@ -155,9 +208,39 @@ impl RecallState {
         self.running.get(id).map(|running| running.clone())
     }
 
+    /// Records a turn that a conversation's `control/input` began.
+    pub fn asks(&self, id: &str, job: &Arc<Job>) {
+        let mut asked = self.asked.entry(id.to_owned()).or_default();
+        asked.retain(|job| !job.settled());
+        asked.push(job.clone());
+    }
+
+    /// Whether a turn of a conversation runs or waits.
+    pub fn is_busy(&self, id: &str) -> bool {
+        self.orders.is_busy(id)
+            || self.running.contains_key(id)
+            || self.asked.get(id).is_some_and(|asked| asked.iter().any(|job| !job.settled()))
+    }
+
+    /// Removes a conversation; first archives it, if that is wanted and it has messages.
+    pub fn remove_talk(&self, id: &str, archives: bool) -> Result<usize> {
+        let talks = self.talks()?;
+        let held = talks.hold(id)?;
+        let messages = talks.messages(id)?.len();
+        if archives && messages > 0 {
+            archive(&held, self.wiki()?)?;
+        }
+        held.delete()?;
+        self.asked.remove(id);
+        self.removed.forget(id);
+        Ok(messages)
+    }
+
     /// Makes sure that a conversation begins with the prompt.
     pub fn prepare(&self, held: &LockedTalk) -> Result<()> {
-        held.open_with(|| self.prompt())
+        self.removed.forget(&held.id);
+        held.open_with(|| self.prompt())?;
+        self.refresh_index(held)
     }
 
     /// One answer to a conversation as it stands.
@@ -188,7 +271,7 @@ impl RecallState {
         })
         .await?;
         let _running = RunningTalk::begin(self, &held.id);
-        let mut turn = Turn::new(self.limits, self.parts.clock.now_ms());
+        let mut turn = Turn::new(self.parts.limits, self.parts.clock.now_ms());
         let mut filename = String::new();
         loop {
             let left = Duration::from_millis(turn.left_ms(self.parts.clock.now_ms()));
@@ -199,7 +282,11 @@ impl RecallState {
             let (back, file, actions) = blocking(move || {
                 let file = held_too.add(Role::Assistant, &said)?;
                 let wiki = recall.wiki()?;
-                let actions = turn.step(&said, recall.parts.clock.now_ms(), &mut |name| wiki.look(name, Access::Nodes));
+                let mut look = |wanted: Wanted<'_>| match wanted {
+                    Wanted::Page(name) => wiki.look(name, Access::Nodes),
+                    Wanted::Search(query) => Looked::Found(found_pages(wiki, query)),
+                };
+                let actions = turn.step(&said, recall.parts.clock.now_ms(), &mut look);
                 for action in &actions {
                     if let Action::Add(text) = action {
                         held_too.add(Role::User, text)?;
@@ -220,6 +307,15 @@ impl RecallState {
             }
         }
     }
+}
+
+/// What a search shows to a model. A search that fails finds nothing, and the log has the cause.
+fn found_pages(wiki: &Wiki, query: &str) -> Vec<FoundPage> {
+    let hits = wiki.search(query, Access::Nodes, SEARCHED).unwrap_or_else(|error| {
+        tracing::warn!(%error, "a search of a turn failed");
+        Vec::new()
+    });
+    hits.into_iter().map(|hit| FoundPage { path: hit.path, title: hit.title, snippet: hit.snippet }).collect()
 }
 
 /// Shows a conversation as running until it is dropped.

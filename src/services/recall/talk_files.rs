@@ -7,16 +7,18 @@ use serde_json::{Value, json};
 
 use super::files::{fetched, no_such, time};
 use super::state::RecallState;
+use super::talk_dir::{TalkDir, idle};
 use super::talks::MESSAGE;
 use crate::jobs::files::plain;
+use crate::jobs::{Job, JobOutcome};
 use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::{Error, Result, blocking, quoted};
 use acheron_recall::message::{Name, Role};
 use acheron_recall::tag::shown;
 use acheron_recall::window::fitted;
 use acheron_vfs::{
-    Answer, Caller, Dir, File as _, Handle, Item, Listing, MessageFile, MessageSink, NameQuery, Node, Open, Reply,
-    ReplyFn, STARTED, Stat, VersionStore, pretty, waiting,
+    Answer, Caller, Dir, File as _, Handle, Item, MessageFile, MessageSink, NameQuery, Node, Open, Reply, ReplyFn,
+    STARTED, Stat, VersionStore, pretty, waiting,
 };
 
 /// The directory of conversations. Making one there begins it.
@@ -40,6 +42,15 @@ impl Dir for TalksDir {
         ids.into_iter().map(|id| (id.clone(), one(&self.0, &id))).collect()
     }
 
+    /// Archives the conversation and removes it. Without messages there is nothing to archive.
+    fn remove_dir(&self, _caller: &Caller, name: &str) -> Answer<()> {
+        let (recall, name) = (self.0.clone(), name.to_owned());
+        Answer::soon(blocking(move || {
+            idle(&recall, &name)?;
+            recall.remove_talk(&name, true).map(drop)
+        }))
+    }
+
     fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
         let (recall, name) = (self.0.clone(), name.to_owned());
         Answer::soon(blocking(move || {
@@ -54,24 +65,27 @@ fn one(recall: &Arc<RecallState>, id: &str) -> Node {
     let status = fetched(recall, move |recall| Ok(pretty(&status(recall, &told)?)));
     let input = MessageFile::new(Arc::new(TalkInputFile { recall: recall.clone(), id: id.clone() }));
     let messages = MessagesDir { recall: recall.clone(), id: id.clone() };
-    let listing = Listing::default()
-        .dir("messages", messages)
-        .dir("control", Listing::default().file("input", input))
-        .file("latest.txt", waiting(move |_| latest(&last, &id)))
-        .file("status.json", status);
-    Node::dir(listing)
+    let dir = |below, names| Node::dir(TalkDir { recall: recall.clone(), id: id.clone(), below, names });
+    let control = dir("control/", vec![("input", Node::file(input))]);
+    let latest = {
+        let id = id.clone();
+        Node::file(waiting(move |_| latest(&last, &id)))
+    };
+    let (messages, status) = (Node::dir(messages), Node::file(status));
+    dir("", vec![("control", control), ("latest.txt", latest), ("messages", messages), ("status.json", status)])
 }
 
 fn status(recall: &RecallState, id: &str) -> Result<Value> {
     let messages = recall.talks()?.messages(id)?;
-    let running = recall.running(id).is_some() || recall.asked.get(id).is_some_and(|job| !job.settled());
-    let state = if running { "running" } else { "idle" };
-    let job = recall.asked.get(id).map(|job| job.id.clone());
+    let state = if recall.is_busy(id) { "running" } else { "idle" };
+    let asked = recall.asked.get(id).map(|asked| asked.clone()).unwrap_or_default();
+    let job = asked.last().map(|job| job.id.clone());
+    let waiting = asked.iter().filter(|job| !job.settled()).count().saturating_sub(1);
     // The messages that a model would get now; a conversation that cannot be read reports it when it is continued.
     let window = (recall.parts.window)();
     let told = fitted(recall.talks()?.said(id)?, window).ok();
     let (tokens, left_out) = (told.as_ref().map(|told| told.tokens), told.as_ref().map(|told| told.left_out));
-    Ok(json!({"conversation": id, "state": state, "messages": messages.len(), "job_id": job,
+    Ok(json!({"conversation": id, "state": state, "messages": messages.len(), "job_id": job, "waiting": waiting,
         "last": messages.last().map(|name| &name.file),
         "window": {"context_tokens": window, "tokens": tokens, "left_out": left_out}}))
 }
@@ -79,15 +93,15 @@ fn status(recall: &RecallState, id: &str) -> Result<Value> {
 /// The last answer, when no turn is under way any more.
 fn latest(recall: &Arc<RecallState>, id: &str) -> Answer<Bytes> {
     let (recall, id) = (recall.clone(), id.to_owned());
-    let asked = recall.asked.get(&id).map(|job| job.clone());
+    let asked = recall.asked.get(&id).map(|asked| asked.clone()).unwrap_or_default();
     let running = recall.running(&id);
-    let quiet = running.is_none() && asked.as_ref().is_none_or(|job| job.settled());
+    let quiet = running.is_none() && asked.iter().all(|job| job.settled());
     let said = async move {
-        if let Some(job) = &asked {
-            let now = job.end().await;
-            if let Some(outcome) = now.outcome.as_ref().filter(|outcome| outcome.is_err()) {
-                return Ok(plain(outcome));
-            }
+        for job in &asked {
+            job.end().await;
+        }
+        if let Some(outcome) = failure(asked.last()).await {
+            return Ok(plain(&outcome));
         }
         if let Some(mut running) = running {
             _ = running.changed().await; // an error says that the turn is over
@@ -95,6 +109,28 @@ fn latest(recall: &Arc<RecallState>, id: &str) -> Answer<Bytes> {
         blocking(move || last_answer(&recall, &id)).await
     };
     if quiet { Answer::soon(said) } else { Answer::later(said) }
+}
+
+/// How a turn failed, if it did.
+async fn failure(job: Option<&Arc<Job>>) -> Option<JobOutcome> {
+    job?.end().await.outcome.filter(|outcome| outcome.is_err())
+}
+
+/// The answer of one turn, for the handle that asked for it.
+fn own_answer(job: &Arc<Job>) -> Answer<Bytes> {
+    let (ended, job) = (job.settled(), job.clone());
+    let said = async move {
+        let outcome = job.end().await.outcome;
+        let text = outcome
+            .as_ref()
+            .and_then(|outcome| Some(outcome.as_ref().as_ref().ok()?.get("text")?.as_str()?.to_owned()));
+        Ok(match (text, outcome) {
+            (Some(text), _) => (text + "\n").into(),
+            (None, Some(outcome)) => plain(&outcome),
+            (None, None) => Bytes::new(),
+        })
+    };
+    if ended { Answer::soon(said) } else { Answer::later(said) }
 }
 
 fn last_answer(recall: &RecallState, id: &str) -> Result<Bytes> {
@@ -121,10 +157,7 @@ impl MessageSink for TalkInputFile {
         if caller.principal() == &Principal::Nobody {
             return Err(Error::forbidden("the process that asks is gone or unknown"));
         }
-        match self.recall.running(&self.id) {
-            Some(_) => Err(Error::busy(format!("a turn of the conversation {} is under way", self.id))),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     fn receive(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
@@ -135,8 +168,8 @@ impl MessageSink for TalkInputFile {
         Answer::soon(async move {
             let arguments = json!({"conversation": id, "message": message});
             let job = context.call(&caller, &recall.parts.agent, "recall", "turn", arguments).await?;
-            recall.asked.insert(id.clone(), job);
-            Ok(Arc::new(ReplyFn(move || latest(&recall, &id))) as Arc<dyn Reply>)
+            recall.asks(&id, &job);
+            Ok(Arc::new(ReplyFn(move || own_answer(&job))) as Arc<dyn Reply>)
         })
     }
 }
@@ -185,7 +218,10 @@ impl Dir for MessagesDir {
 
     fn remove(&self, _caller: &Caller, name: &str) -> Answer<()> {
         let (recall, id, name) = (self.recall.clone(), self.id.clone(), name.to_owned());
-        Answer::soon(blocking(move || recall.talks()?.remove(&id, &name)))
+        Answer::soon(blocking(move || {
+            idle(&recall, &id)?;
+            recall.talks()?.remove(&id, &name)
+        }))
     }
 }
 

@@ -2,7 +2,9 @@
 //! what other programs put there is read as well.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::service::{ChangeFiles, WithoutCall};
@@ -13,22 +15,28 @@ use acheron_recall::message::{Name, Role, first, next};
 /// The longest message.
 pub const MESSAGE: usize = 1 << 20;
 const LOCK: &str = ".lock";
+/// How long the lock of a conversation is waited for, and how often it is tried. Calls wait for each other before they come
+/// here, so it is held by the last write of a call that was cancelled, or by another program.
+const LOCK_TIME: Duration = Duration::from_secs(5);
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 pub struct Talks {
     place: ConfinedDir,
     clock: Clock,
+    /// Held while a name is chosen and taken, so that two conversations never get the same one.
+    naming: Mutex<()>,
 }
 
 /// A conversation locked for writing.
 pub struct LockedTalk {
-    talks: Arc<Talks>,
+    pub talks: Arc<Talks>,
     pub id: String,
     _lock: Lock,
 }
 
 impl Talks {
     pub fn new(place: ConfinedDir, clock: Clock) -> Talks {
-        Talks { place, clock }
+        Talks { place, clock, naming: Mutex::default() }
     }
 
     pub fn ids(&self) -> Result<Vec<String>> {
@@ -42,6 +50,7 @@ impl Talks {
 
     /// Begins a conversation without messages, under the time if it is given no name.
     pub fn begin(&self, id: Option<&str>) -> Result<String> {
+        let _naming = self.naming.lock();
         let id = self.unused(id)?;
         self.place.make_dir(&id)?;
         Ok(id)
@@ -55,6 +64,7 @@ impl Talks {
         system: &str,
         result: impl FnOnce(&str) -> Value,
     ) -> Result<String> {
+        let _naming = self.naming.lock();
         let id = self.unused(id)?;
         let message = path(&id, &Name::new(first(self.clock.now_ns(), &[]), Role::System).file)?;
         by.change_files(&self.place, vec![FileChange::write(message, system)], result(&id))?;
@@ -126,21 +136,36 @@ impl Talks {
         self.messages(id)?.into_iter().map(read).collect()
     }
 
-    /// Locks a conversation for writing; fails if it is locked.
+    /// Locks a conversation for writing; fails if it stays locked.
     pub fn hold(self: &Arc<Self>, id: &str) -> Result<LockedTalk> {
         if !self.has(id) {
             check(id)?;
             return Err(Error::not_found(format!("there is no conversation {id}")));
         }
-        let lock = self.place.lock(&format!("{id}/{LOCK}")).map_err(|error| match error.code {
-            Code::Busy => Error::busy(format!("a turn of the conversation {id} is under way")),
-            _ => error,
-        })?;
+        let (path, end) = (format!("{id}/{LOCK}"), Instant::now() + LOCK_TIME);
+        let lock = loop {
+            match self.place.lock(&path) {
+                Err(error) if error.code == Code::Busy && Instant::now() < end => std::thread::sleep(LOCK_PAUSE),
+                Err(error) if error.code == Code::Busy => {
+                    return Err(Error::busy(format!(
+                        "the conversation {id} is being changed: try again when that is over"
+                    )));
+                }
+                locked => break locked?,
+            }
+        };
         Ok(LockedTalk { talks: self.clone(), id: id.to_owned(), _lock: lock })
     }
 }
 
 impl LockedTalk {
+    /// Removes the conversation with all its messages. It is renamed first: half of one is never shown.
+    pub fn delete(self) -> Result<()> {
+        let (place, gone) = (&self.talks.place, format!(".removed-{}", self.id));
+        place.rename(&self.id, &gone)?;
+        place.remove_dir_all(&gone)
+    }
+
     /// Adds a message after all that are there; gives its name.
     pub fn add(&self, role: Role, text: &str) -> Result<String> {
         self.add_by(&WithoutCall, role, text, |_| Value::Null)

@@ -15,7 +15,7 @@ use crate::services::prompts::Library;
 use acheron_base::{Clock, Code, ConfinedDir, Error, Result, Room};
 use acheron_recall::message::Role;
 use acheron_recall::resolve::{Access, Miss};
-use acheron_recall::turn::Looked;
+use acheron_recall::turn::{Limits, Looked};
 
 /// Says its lines, then the last one for ever; keeps what it was asked.
 struct Scripted {
@@ -60,12 +60,14 @@ impl Fixture {
             clock: Clock::at(1000),
             wikis: Arc::new(Wikis::default()),
             folder: store,
+            index: dir.path().join("index.db"),
             open: Box::new(|folder| ConfinedDir::create(folder)),
             home,
             room: Arc::new(Room::new(dir.path(), |_, _| Ok(()))),
             quotas: Arc::default(),
             prompts: Arc::new(Library::built_in()),
             speak: model.clone(),
+            limits: Limits::default(),
             window: Box::new(|| 32_768),
         }));
         Fixture { dir, recall, model }
@@ -155,6 +157,29 @@ async fn a_model_that_never_stops_is_stopped() {
 }
 
 #[tokio::test]
+async fn an_index_that_changed_is_shown_again_once() {
+    let fixture = Fixture::new(&["<search>dark water</search>", "so"], &PAGES);
+    let turned = fixture.turn(None, "go").await;
+    let said = |fixture: &Fixture| fixture.recall.talks().unwrap().said(&turned.conversation).unwrap();
+    assert!(
+        said(&fixture)[3]
+            .1
+            .starts_with("<memory search=\"dark water\">\n- [[River]] (semantic/River.md): Wide and dark.")
+    );
+    let before = said(&fixture).len();
+    fixture.recall.write_page("index.md", b"Now: [[River]] and [[Boat]]").unwrap();
+    fixture.turn(Some(&turned.conversation), "again").await;
+    let told = &said(&fixture)[before].1;
+    assert!(
+        told.starts_with("<cathedral>\nThe index of your memory has changed.") && told.contains("[[Boat]]"),
+        "{told}"
+    );
+    assert_eq!(said(&fixture).len(), before + 3);
+    fixture.turn(Some(&turned.conversation), "and again").await;
+    assert_eq!(said(&fixture).len(), before + 5, "it is not told again");
+}
+
+#[tokio::test]
 async fn what_changes_on_disk_is_what_is_recalled() {
     let fixture = Fixture::new(&["<recall>River</recall>", "so"], &PAGES);
     fixture.recall.wiki().unwrap();
@@ -179,6 +204,7 @@ fn nothing_outside_is_read() {
     let code = |name: &str| match fixture.look(name) {
         Looked::Page { path, .. } => path,
         Looked::Missed(miss) => miss.code().to_owned(),
+        Looked::Found(_) => "found".to_owned(),
     };
     for (name, wanted) in [
         ("../secret", "denied"), // 31
@@ -215,7 +241,7 @@ async fn what_is_archived_is_what_was_said_byte_for_byte() {
     put(fixture.dir.path(), "home/conversations/old/1794787200000000007-user.md", "\u{feff}hi \r\n\n");
     fixture.turn(Some("old"), "and the river?").await;
     let (talks, wiki) = (fixture.recall.talks().unwrap(), fixture.recall.wiki().unwrap());
-    let archived = archive(talks, wiki, "old").unwrap(); // 44
+    let archived = archive(&talks.hold("old").unwrap(), wiki).unwrap(); // 44
     assert_eq!(archived.path, "episodic-raw/2026-11-16/old");
     assert_eq!((archived.messages, archived.added), (6, 6));
     let bytes = |dir: &str| {
@@ -226,14 +252,14 @@ async fn what_is_archived_is_what_was_said_byte_for_byte() {
     };
     assert_eq!(bytes("store/episodic-raw/2026-11-16/old"), bytes("home/conversations/old"));
     fixture.turn(Some("old"), "thanks").await;
-    let again = archive(talks, wiki, "old").unwrap();
+    let again = archive(&talks.hold("old").unwrap(), wiki).unwrap();
     assert_eq!((again.messages, again.added), (8, 2));
     // Transcripts are not recalled, and one that was changed is not written over.
     let name = format!("{}/1794787200000000007-user", again.path);
     assert!(matches!(fixture.look(&name), Looked::Missed(Miss::Denied(_))));
     put(fixture.dir.path(), &format!("store/{name}.md"), "changed");
-    assert_eq!(archive(talks, wiki, "old").map(drop).unwrap_err().code, Code::Conflict);
-    assert_eq!(archive(talks, wiki, "new").map(drop).unwrap_err().code, Code::NotFound);
+    assert_eq!(archive(&talks.hold("old").unwrap(), wiki).map(drop).unwrap_err().code, Code::Conflict);
+    assert_eq!(talks.hold("new").map(drop).unwrap_err().code, Code::NotFound);
 }
 
 #[tokio::test]
@@ -279,13 +305,64 @@ fn until(what: &str, wiki: &Wiki, so: impl Fn(&Wiki) -> bool) {
     }
 }
 
+/// Makes a file look as if it was written long ago: one that is new may change again within a tick of its clock.
+fn age(path: &Path) {
+    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    std::fs::File::open(path).unwrap().set_modified(long_ago).unwrap();
+}
+
+#[test]
+fn the_index_is_kept_between_starts_and_only_what_changed_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().join("store");
+    for number in 0..200 {
+        put(&store, &format!("semantic/P{number}.md"), &format!("# Page {number}\n\nword{number} [[P{}]]", number + 1));
+        age(&store.join(format!("semantic/P{number}.md")));
+    }
+    put(&store, "index.md", "[[P0]]");
+    age(&store.join("index.md"));
+    let index = dir.path().join("index.db");
+    let open = || {
+        let wiki = Wiki::open(ConfinedDir::open(&store).unwrap(), &index, &Clock::real()).unwrap();
+        assert_eq!(wiki.index().len(), 201, "names are known at once");
+        wiki.progress.wait();
+        wiki
+    };
+    let read = |wiki: &Wiki| wiki.progress.shown()["to_read"].as_u64().unwrap();
+    let best = |wiki: &Wiki, query: &str| {
+        wiki.search(query, Access::Nodes, 1).unwrap().first().map(|hit| hit.path.clone()).unwrap_or_default()
+    };
+    let wiki = open();
+    assert_eq!((read(&wiki), best(&wiki, "word77").as_str()), (201, "semantic/P77.md"));
+    drop(wiki);
+    put(&store, "semantic/P5.md", "# Changed\n\nquite another text");
+    std::fs::rename(store.join("semantic/P6.md"), store.join("semantic/Q6.md")).unwrap();
+    let wiki = open();
+    assert_eq!(read(&wiki), 2, "one that changed, one of a new name");
+    assert_eq!((best(&wiki, "word77").as_str(), best(&wiki, "word5").as_str()), ("semantic/P77.md", ""));
+    assert_eq!((best(&wiki, "word6").as_str(), best(&wiki, "another").as_str()), ("semantic/Q6.md", "semantic/P5.md"));
+    let backlinks = wiki.index().backlinks(wiki.index().page("semantic/P78.md").unwrap());
+    assert_eq!(backlinks, ["semantic/P77.md"]);
+    drop(wiki);
+    std::fs::write(&index, "no index").unwrap();
+    let wiki = open();
+    assert_eq!((read(&wiki), best(&wiki, "word77").as_str()), (201, "semantic/P77.md"));
+    wiki.remove("semantic/P77.md").unwrap();
+    assert_eq!(best(&wiki, "word77"), "");
+}
+
 #[test]
 fn edits_by_others_are_seen_and_a_folder_is_opened_once() {
     let dir = tempfile::tempdir().unwrap();
     let (wikis, store) = (Wikis::default(), dir.path().join("store"));
-    let wiki = wikis.open(ConfinedDir::create(&store).unwrap()).unwrap();
-    assert!(Arc::ptr_eq(&wiki, &wikis.open(ConfinedDir::create(dir.path().join("store/../store")).unwrap()).unwrap()));
-    let other = wikis.open(ConfinedDir::create(dir.path().join("other")).unwrap()).unwrap();
+    let index = |name: &str| dir.path().join(format!("{name}.db"));
+    let wiki = wikis.open(ConfinedDir::create(&store).unwrap(), &index("store"), &Clock::real()).unwrap();
+    let again = wikis
+        .open(ConfinedDir::create(dir.path().join("store/../store")).unwrap(), &index("store"), &Clock::real())
+        .unwrap();
+    assert!(Arc::ptr_eq(&wiki, &again));
+    let other =
+        wikis.open(ConfinedDir::create(dir.path().join("other")).unwrap(), &index("other"), &Clock::real()).unwrap();
     put(&store, "semantic/deep/er/New.md", "[[index]]");
     until("a new page", &wiki, |wiki| wiki.index().resolve("New", Access::Nodes).is_ok());
     std::fs::rename(store.join("semantic/deep"), store.join("semantic/moved")).unwrap();

@@ -12,7 +12,7 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use parking_lot::Mutex;
 
 use super::wiki::Wiki;
-use acheron_base::{ConfinedDir, Result};
+use acheron_base::{Clock, ConfinedDir, Result};
 
 /// A folder that is new is looked at once more after this long: something may have come into it before it was watched.
 const SETTLING: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ const SETTLING: Duration = Duration::from_millis(100);
 #[derive(Default)]
 pub struct Wikis(Arc<Mutex<OpenWikis>>);
 
-/// A wiki that is open or is being opened; opening it, which reads all of it, keeps no other wiki.
+/// A wiki that is open or is being opened; opening it, which lists all of it, keeps no other wiki.
 type WikiSlot = Arc<Mutex<Weak<Wiki>>>;
 
 #[derive(Default)]
@@ -30,8 +30,8 @@ struct OpenWikis {
 }
 
 impl Wikis {
-    /// The wiki in a folder.
-    pub fn open(&self, place: ConfinedDir) -> Result<Arc<Wiki>> {
+    /// The wiki in a folder, whose index is in a file.
+    pub fn open(&self, place: ConfinedDir, index: &Path, clock: &Clock) -> Result<Arc<Wiki>> {
         // For knowing it again and for hearing of changes; what is read is read by what was opened.
         let folder = place.path().canonicalize()?;
         let slot = self.slot(&folder);
@@ -39,7 +39,7 @@ impl Wikis {
         if let Some(wiki) = held.upgrade() {
             return Ok(wiki);
         }
-        let wiki = Arc::new(Wiki::open(place)?);
+        let wiki = Wiki::open(place, index, clock)?;
         *held = Arc::downgrade(&wiki);
         Ok(wiki)
     }

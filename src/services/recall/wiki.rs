@@ -1,29 +1,38 @@
 //! The folder of a wiki, and the index that is kept of it.
 //!
+//! Names are known as soon as it is open; pages that changed since they were last read are read by a thread of their own.
+//!
 //! Everything is read and written beneath one open directory. Links are not pages, wherever they lead, and hidden names
 //! belong to other programs. Calls touch the disk; call from where blocking is allowed.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 
+use super::page_index::PageIndex;
+use super::progress::Progress;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
-use acheron_base::{Code, Error, Result, if_exists, quoted};
+use acheron_base::{Clock, Code, Error, Result, if_exists, quoted};
 use acheron_recall::graph::Broken;
-use acheron_recall::index::{Index, Page};
+use acheron_recall::index::Index;
 use acheron_recall::page::{Class, FOLDERS, ROOT, body, section};
 use acheron_recall::resolve::{Access, Found, Miss, path_of, spellings};
 use acheron_recall::turn::Looked;
 
 /// The longest page.
 pub const PAGE: u64 = 1 << 20;
-/// How deep folders are looked into.
-const DEPTH: usize = 32;
 const FIRST: &str = "# Index\n\nWhat is known, by subject. Link pages as [[Title]].\n";
 
 pub struct Wiki {
-    place: ConfinedDir,
-    index: RwLock<Index>,
+    pub(super) place: ConfinedDir,
+    pub(super) index: RwLock<Index>,
+    pub(super) disk: PageIndex,
+    pub(super) clock: Clock,
+    /// Held while a page is read and what was read is put into the index: the last one to read is the last one to put.
+    pub(super) changing: Mutex<()>,
+    pub progress: Progress,
     report: Mutex<Option<Arc<LinkReport>>>,
 }
 
@@ -35,17 +44,24 @@ pub struct LinkReport {
 }
 
 impl Wiki {
-    /// Opens a folder. An empty one gets an entry page and the usual folders.
-    pub fn open(folder: ConfinedDir) -> Result<Wiki> {
-        let place = folder.without_links();
-        let wiki = Wiki { place, index: RwLock::default(), report: Mutex::default() };
+    /// Opens a folder, whose index is in the file `index`. An empty one gets an entry page and the usual folders.
+    pub fn open(folder: ConfinedDir, index: &Path, clock: &Clock) -> Result<Arc<Wiki>> {
+        let wiki = Arc::new(Wiki {
+            place: folder.without_links(),
+            index: RwLock::default(),
+            disk: PageIndex::open(index)?,
+            clock: clock.clone(),
+            changing: Mutex::default(),
+            progress: Progress::default(),
+            report: Mutex::default(),
+        });
         if wiki.place.names("")?.is_empty() {
             for folder in FOLDERS {
                 wiki.place.make_dir(folder)?;
             }
             wiki.place.write(ROOT, FIRST.as_bytes())?;
         }
-        wiki.rescan("");
+        wiki.begin_reading()?;
         Ok(wiki)
     }
 
@@ -53,12 +69,16 @@ impl Wiki {
         self.index.read()
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Index) -> T) -> T {
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Index) -> T) -> T {
         change(&mut self.index.write())
     }
 
+    /// What is wrong with links; nothing as long as pages are being read, because links may mean what is not known yet.
     pub fn report(&self) -> Arc<LinkReport> {
         let index = self.index();
+        if index.unread() > 0 {
+            return Arc::new(LinkReport { generation: 0, orphans: Vec::new(), broken: Vec::new() });
+        }
         let mut kept = self.report.lock();
         match &*kept {
             Some(report) if report.generation == index.generation() => report.clone(),
@@ -78,8 +98,15 @@ impl Wiki {
     /// The page to which a name leads.
     pub fn find(&self, name: &str, access: Access) -> Result<Found, Miss> {
         let found = self.index().resolve(name, access);
-        match found {
+        let found = match found {
             Err(Miss::NotFound) => self.beyond(name, access),
+            found => found,
+        };
+        match found {
+            Err(Miss::NotFound) if self.progress.is_running() => {
+                self.progress.wait(); // it may be the heading of a page that was not read yet
+                self.index().resolve(name, access)
+            }
             found => found,
         }
     }
@@ -107,13 +134,25 @@ impl Wiki {
         match self.text(&page.path) {
             Ok(text) => {
                 let whole = body(&text);
-                let part = heading.filter(|heading| section(whole, heading).is_some());
+                let (part, missing) = match heading {
+                    Some(heading) if section(whole, &heading).is_none() => (None, Some(heading)),
+                    heading => (heading, None),
+                };
+                let version = version(&text);
                 let text = part.as_deref().and_then(|part| section(whole, part)).unwrap_or(whole).to_owned();
-                Looked::Page { path: page.path.to_string(), title: page.title().to_owned(), part, text }
+                Looked::Page {
+                    path: page.path.to_string(),
+                    title: page.title().to_owned(),
+                    part,
+                    missing,
+                    text,
+                    version,
+                }
             }
             Err(error) => Looked::Missed(match error.code {
                 Code::NotFound => Miss::NotFound,
                 Code::Forbidden => Miss::Denied("it leads out of the wiki"),
+                Code::TooLarge => Miss::TooLong,
                 _ => Miss::Unreadable,
             }),
         }
@@ -168,7 +207,7 @@ impl Wiki {
     pub fn remove(&self, path: &str) -> Result<()> {
         check(path)?;
         self.place.remove(path)?;
-        self.change(|index| index.remove(path));
+        self.forget(path);
         Ok(())
     }
 
@@ -186,72 +225,22 @@ impl Wiki {
             return Err(Error::new(Code::Os(libc::ENOTEMPTY), format!("{dir} is not empty")));
         }
         self.place.remove_dir_all(dir)?;
-        self.change(|index| index.remove_below(dir));
+        self.forget(dir);
         Ok(())
     }
 
-    /// Looks at one path again after a report that it changed.
-    pub fn refresh(&self, path: &str) {
-        if path.is_empty() {
-            return self.rescan("");
-        }
-        if path.split('/').any(|part| part.starts_with('.')) {
-            return;
-        }
-        let entry = self.place.stat(path).ok(); // nothing for a link
-        match entry.map(|entry| (entry.kind, entry.size, entry.modified_ms)) {
-            Some((Kind::Dir, ..)) => self.rescan(path),
-            Some((Kind::File, size, modified_ms)) if path.ends_with(".md") => {
-                let text = self.text(path).ok();
-                let page = Page::of(path, text.as_deref(), size, modified_ms);
-                self.change(|index| index.put(page));
-            }
-            _ => self.change(|index| match index.is_dir(path) {
-                true => index.remove_below(path),
-                false => drop(index.remove(path)),
-            }),
-        }
-    }
-
-    /// Looks at everything below a directory again.
-    pub fn rescan(&self, dir: &str) {
-        let (mut pages, mut dirs) = (Vec::new(), Vec::new());
-        let mut open = vec![(dir.to_owned(), 0)];
-        while let Some((dir, depth)) = open.pop() {
-            for entry in self.place.list(&dir).unwrap_or_default() {
-                if entry.name.starts_with('.') {
-                    continue;
-                }
-                let path = if dir.is_empty() { entry.name } else { format!("{dir}/{}", entry.name) };
-                match entry.kind {
-                    Kind::Dir if depth < DEPTH => {
-                        dirs.push(path.clone());
-                        open.push((path, depth + 1));
-                    }
-                    Kind::File if path.ends_with(".md") => {
-                        let text = self.text(&path).ok();
-                        pages.push(Page::of(&path, text.as_deref(), entry.size, entry.modified_ms));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        self.change(|index| {
-            index.remove_below(dir);
-            if !dir.is_empty() {
-                index.put_dir(dir);
-            }
-            dirs.iter().for_each(|dir| index.put_dir(dir));
-            pages.into_iter().for_each(|page| index.put(page));
-        });
-    }
-
-    fn no_link(&self, path: &str) -> Result<()> {
+    pub(super) fn no_link(&self, path: &str) -> Result<()> {
         match self.place.has_link(path) {
             true => Err(Error::forbidden(format!("{path} is a link, and links are not followed"))),
             false => Ok(()),
         }
     }
+}
+
+fn version(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Whether a page may have this path.

@@ -4,6 +4,7 @@
 //! looked. It knows nothing of what is in a document except its domain and its tag.
 
 use async_trait::async_trait;
+use tokio::sync::Notify;
 
 use super::change::{DocumentKind, DocumentRecord, Edit, LedgerEntry};
 use acheron_base::{Error, Result};
@@ -54,8 +55,19 @@ pub trait Backend: Send + Sync {
 
     async fn count(&self, kind: DocumentKind) -> Result<usize>;
 
-    /// The number of changes made so far, and what they were about after the first `seen`.
-    async fn since(&self, seen: u64) -> Result<(u64, Vec<(DocumentKind, String)>)>;
+    /// The number of changes made so far, and what they were about after the first `seen`; none if that is not known any
+    /// more.
+    async fn since(&self, seen: u64) -> Result<(u64, Option<Vec<(DocumentKind, String)>>)>;
+
+    /// The name of its history: a store that was emptied has another one. Empty if there is only one.
+    async fn epoch(&self) -> Result<String> {
+        Ok(String::new())
+    }
+
+    /// Notifies of changes that other hosts make, until it cannot any more; never returns where there are none.
+    async fn listen(&self, _heard: &Notify) -> Result<()> {
+        std::future::pending().await
+    }
 }
 
 /// The sentence of a change that came too late.

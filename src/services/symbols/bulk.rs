@@ -2,6 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::change::{DocumentKind, Edit, LedgerAction, last_version, version_of};
@@ -20,15 +22,55 @@ pub struct BulkResult {
     pub kept: usize,
 }
 
+/// An entry of an import that is no document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RefusedDocument {
+    pub kind: DocumentKind,
+    /// Its place in its list, from 0.
+    pub index: usize,
+    /// Its id, if it has one.
+    pub id: Option<String>,
+    pub message: String,
+}
+
+impl std::fmt::Display for RefusedDocument {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let id = self.id.as_ref().map_or(String::new(), |id| format!(" ({id})"));
+        write!(f, "{} {}{id}: {}", self.kind.name(), self.index, self.message)
+    }
+}
+
+/// The entries that are documents, and those that are none, with their places.
+pub fn sorted_out(written: Vec<(DocumentKind, Value)>) -> (Vec<(DocumentKind, Value)>, Vec<RefusedDocument>) {
+    let (mut good, mut refused) = (Vec::new(), Vec::new());
+    let mut places: HashMap<DocumentKind, usize> = HashMap::new();
+    for (kind, value) in written {
+        let place = places.entry(kind).or_default();
+        let index = std::mem::replace(place, *place + 1);
+        match canonical(kind, &value) {
+            Ok(_) => good.push((kind, value)),
+            Err(fault) => {
+                let id = value.get("id").or_else(|| value.get("kit")).and_then(Value::as_str);
+                let id = id.map(|id| id.chars().take(128).collect());
+                refused.push(RefusedDocument { kind, index, id, message: fault.message });
+            }
+        }
+    }
+    (good, refused)
+}
+
 impl SymbolStore {
-    /// Puts in what is shipped, unless it is or was there, and looks at everything once. Later calls cost nothing; after
-    /// an outage the next call tries again.
+    /// Puts in what is shipped, unless it is or was there, and looks at everything once. Later calls cost little; after an
+    /// outage, or when the store was emptied, the next call tries again.
     pub async fn ready(&self, shipped: &[(DocumentKind, Value)], author: &Author) -> Result<()> {
-        let begin = async || {
-            self.put_many(shipped, true, author).await?;
-            self.catch_up().await
-        };
-        self.seeded.get_or_try_init(begin).await.copied()
+        let mut seeded = self.seeded.lock().await;
+        if seeded.is_some() && *seeded == Some(self.backend().epoch().await?) {
+            return Ok(());
+        }
+        self.put_many(shipped, true, author).await?;
+        self.catch_up().await?;
+        *seeded = Some(self.backend().epoch().await?);
+        Ok(())
     }
 
     /// Stores many documents in few transactions. With `keep`, one that is there, or was deleted, stays as it is.

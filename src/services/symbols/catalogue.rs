@@ -44,17 +44,29 @@ pub fn shipped() -> CatalogueTexts {
 
 /// The catalogue of a library folder (`catalogue/`); a file that it lacks is the program's.
 pub fn of_library(folder: Option<&std::path::Path>) -> Result<CatalogueTexts> {
-    let own = |name: &str, shipped: Option<String>| match folder.map(|folder| folder.join("catalogue").join(name)) {
-        Some(path) if path.is_file() => Ok(Some(std::fs::read_to_string(path)?)),
-        _ => Ok::<_, Error>(shipped),
-    };
     let shipped = shipped();
     Ok(CatalogueTexts {
-        symbols: own("symbol_catalog.json", shipped.symbols)?,
-        kits: own("kits.json", shipped.kits)?,
-        agents: own("agents.json", shipped.agents)?,
-        defaults: own("default_context_config.json", shipped.defaults)?,
+        symbols: own(folder, "symbol_catalog.json", shipped.symbols)?,
+        kits: own(folder, "kits.json", shipped.kits)?,
+        agents: own(folder, "agents.json", shipped.agents)?,
+        defaults: own(folder, DEFAULTS, shipped.defaults)?,
     })
+}
+
+const DEFAULTS: &str = "default_context_config.json";
+
+/// A file of the catalogue of a library; the program's if the library has none.
+fn own(folder: Option<&std::path::Path>, name: &str, shipped: Option<String>) -> Result<Option<String>> {
+    match folder.map(|folder| folder.join("catalogue").join(name)) {
+        Some(path) if path.is_file() => Ok(Some(std::fs::read_to_string(path)?)),
+        _ => Ok(shipped),
+    }
+}
+
+/// The defaults of a library as they are now.
+pub fn defaults_of_library(folder: Option<&std::path::Path>) -> Result<Defaults> {
+    let text = own(folder, DEFAULTS, shipped().defaults)?;
+    text.as_deref().map(defaults).transpose().map(Option::unwrap_or_default)
 }
 
 /// Reads symbols, kits and agents, in that order.
@@ -101,7 +113,8 @@ pub fn agents(file: &Value) -> Result<Vec<Value>> {
 
 /// Reads `default_context_config.json`.
 pub fn defaults(text: &str) -> Result<Defaults> {
-    serde_json::from_str(text).map_err(|_| Error::invalid("default context configuration is malformed"))
+    let malformed = |why| Error::invalid(format!("default context configuration is malformed: {why}"));
+    serde_json::from_str(text).map_err(malformed)
 }
 
 /// Writes symbols, kits and agents as the origin's programs read them: a triad is a string there.

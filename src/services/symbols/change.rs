@@ -78,9 +78,16 @@ pub struct LedgerEntry {
     pub at_ms: u64,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
+    /// How many changes an undo took back. None for every other change, and for one that goes to a version.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub undone: u64,
     /// The document after the change; none when it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Value>,
+}
+
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// A change that is to be made, if the document still has the version that its author saw (0: it is not there).
@@ -120,15 +127,32 @@ pub fn last_version(ledger: &[LedgerEntry]) -> u64 {
     ledger.iter().map(|change| change.version).max().unwrap_or(0)
 }
 
-/// The body to restore when the last change is undone: the one before it, if there was one.
+/// The body to restore when the last `count` changes are undone: the one before them, if there was one.
 ///
-/// An undo of an undo goes back to what the first undo removed: each undo is a change like any other.
-pub fn before_last(ledger: &[LedgerEntry]) -> Result<Option<Value>> {
-    let mut real = ledger.iter().rev().filter(|change| change.act != LedgerAction::Feedback);
-    match real.next() {
-        None => Err(Error::not_found("there is nothing to undo")),
-        Some(_) => Ok(real.next().and_then(|change| change.body.clone())),
+/// An undo takes changes away, so that the next one goes on where it ended. Going forward again is a change to a version.
+pub fn before(ledger: &[LedgerEntry], count: u64) -> Result<Option<Value>> {
+    let mut standing: Vec<&LedgerEntry> = Vec::new();
+    for change in ledger.iter().filter(|change| change.act != LedgerAction::Feedback) {
+        match change.undone {
+            0 => standing.push(change),
+            undone => standing.truncate(standing.len().saturating_sub(undone as usize)),
+        }
     }
+    let left = (standing.len() as u64).checked_sub(count);
+    match (standing.len(), left) {
+        (0, _) => Err(Error::not_found("there is nothing to undo")),
+        (1, None) => Err(Error::invalid(format!("{count} changes cannot be undone: there is 1"))),
+        (all, None) => Err(Error::invalid(format!("{count} changes cannot be undone: there are {all}"))),
+        (_, Some(0)) => Ok(None),
+        (_, Some(left)) => Ok(standing[left as usize - 1].body.clone()),
+    }
+}
+
+/// The body that a document had at a version; none if it was not there then.
+pub fn at_version(ledger: &[LedgerEntry], version: u64) -> Result<Option<Value>> {
+    let mut real = ledger.iter().filter(|change| change.act != LedgerAction::Feedback);
+    let found = real.find(|change| change.version == version);
+    found.map(|change| change.body.clone()).ok_or_else(|| Error::not_found(format!("there is no version {version}")))
 }
 
 #[cfg(test)]

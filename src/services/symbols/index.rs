@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::symbol::Symbol;
 use super::vector::{Vector, likeness, vector};
-use super::words::{stem, words};
+use acheron_base::words::telling;
 
 /// How much a word counts by where it stands.
 const NAME: u32 = 3;
@@ -20,6 +20,9 @@ const TEXT: u32 = 1;
 
 /// Below this likeness (in thousandths), with no word in common, two texts are unrelated.
 const STRANGERS: i32 = 250;
+
+/// The score of a symbol whose name or macro is the query.
+const EXACT: u32 = 1000;
 
 /// One symbol that was found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -59,6 +62,8 @@ struct IndexEntry {
     terms: Vec<u32>,
     length: u32,
     vector: Vector,
+    /// Its name and its macro, as whole phrases.
+    phrases: [String; 2],
 }
 
 impl Index {
@@ -82,8 +87,8 @@ impl Index {
             (&symbol.id, TEXT),
         ];
         for (text, weight) in fields {
-            for word in words(text) {
-                let term = self.term(stem(&word));
+            for word in telling(text) {
+                let term = self.term(&word);
                 *weights.entry(term).or_default() += weight;
             }
         }
@@ -103,6 +108,7 @@ impl Index {
             terms: terms.into_iter().map(|(term, _)| term).collect(),
             length,
             vector: vector(&whole),
+            phrases: [phrase(&symbol.name), phrase(&symbol.recipe)],
         };
         if place as usize == self.entries.len() {
             self.entries.push(Some(entry));
@@ -128,7 +134,7 @@ impl Index {
     pub fn search(&self, query: &str, k: usize, within: &Within) -> Vec<SymbolHit> {
         let strengths = self.strengths(query);
         let best = strengths.values().copied().fold(0.0f32, f32::max);
-        let asked = vector(query);
+        let (asked, exact) = (vector(query), phrase(query));
         let mut hits: Vec<(u32, u32, i32, &str)> = Vec::new();
         for (place, entry) in self.entries.iter().enumerate() {
             let Some(entry) = entry else { continue };
@@ -140,10 +146,12 @@ impl Index {
             let strength = strengths.get(&(place as u32)).copied().unwrap_or(0.0);
             let words = if best > 0.0 { (strength / best * 1000.0).round() as u32 } else { 0 };
             let likeness = likeness(&asked, &entry.vector).max(0);
-            if words == 0 && likeness < STRANGERS {
+            let is_meant = !exact.is_empty() && entry.phrases.contains(&exact);
+            if words == 0 && likeness < STRANGERS && !is_meant {
                 continue;
             }
-            let score = (words * 6 + likeness as u32 * 4) / 10;
+            // The symbol that is called what was asked for comes first, however often others repeat its words.
+            let score = if is_meant { EXACT } else { ((words * 6 + likeness as u32 * 4) / 10).min(EXACT - 1) };
             hits.push((score, words, likeness, &entry.id));
         }
         hits.sort_unstable_by(|a, b| b.0.cmp(&a.0).then(a.3.cmp(b.3)));
@@ -169,7 +177,7 @@ impl Index {
 
     /// BM25 (k1 = 1.2, b = 0.75) of every symbol that shares a word with the query.
     fn strengths(&self, query: &str) -> HashMap<u32, f32> {
-        let mut asked: Vec<u32> = words(query).iter().filter_map(|word| self.terms.get(stem(word)).copied()).collect();
+        let mut asked: Vec<u32> = telling(query).iter().filter_map(|word| self.terms.get(word).copied()).collect();
         asked.sort_unstable();
         asked.dedup();
         let count = self.len() as f32;
@@ -187,6 +195,13 @@ impl Index {
         }
         strengths
     }
+}
+
+/// A text as one phrase: its letters and digits in small letters, other characters as one blank.
+fn phrase(text: &str) -> String {
+    let folded: String =
+        text.chars().flat_map(char::to_lowercase).map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    folded.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

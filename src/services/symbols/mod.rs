@@ -21,7 +21,6 @@ pub mod symbol;
 pub mod vector;
 pub mod walk;
 pub mod wanted;
-pub mod words;
 
 #[cfg(test)]
 mod tests;

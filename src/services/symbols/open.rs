@@ -28,10 +28,9 @@ impl Filling {
 /// answer now gets it when it does.
 pub fn open(spec: &spec::SymbolsSpec, store: &Store, catalogue: CatalogueTexts) -> Result<(Arc<SymbolStore>, Filling)> {
     let ours = spec.backend == SymbolsBackend::Sqlite;
-    let backend: Arc<dyn Backend> = match (spec.backend, &spec.url) {
-        (SymbolsBackend::Sqlite, _) => Arc::new(Sqlite::new(store.clone())),
-        (SymbolsBackend::Redis, Some(url)) => redis(url)?,
-        (SymbolsBackend::Redis, None) => return Err(Error::invalid("symbols.url: redis needs one")),
+    let backend: Arc<dyn Backend> = match spec.backend {
+        SymbolsBackend::Sqlite => Arc::new(Sqlite::new(store.clone())),
+        SymbolsBackend::Redis => redis(spec)?,
     };
     let symbol_store = Arc::new(SymbolStore::new(backend).with_catalogue(catalogue));
     let first = symbol_store.clone();
@@ -40,6 +39,7 @@ pub fn open(spec: &spec::SymbolsSpec, store: &Store, catalogue: CatalogueTexts) 
         let thread = std::thread::Builder::new().name("symbols".into()).spawn(fill)?;
         return Ok((symbol_store, Filling(Some(thread))));
     }
+    symbol_store.follow_others();
     tokio::spawn(async move {
         if let Err(fault) = ready(&first).await {
             tracing::warn!(event = "symbol_store.not_ready", %fault);
@@ -48,12 +48,20 @@ pub fn open(spec: &spec::SymbolsSpec, store: &Store, catalogue: CatalogueTexts) 
     Ok((symbol_store, Filling(None)))
 }
 
+/// Why the symbols of a spec cannot be opened; what a server says is not known before it is asked.
+pub fn fault(spec: &spec::SymbolsSpec) -> Option<Error> {
+    match spec.backend {
+        SymbolsBackend::Sqlite => None,
+        SymbolsBackend::Redis => redis(spec).err(),
+    }
+}
+
 #[cfg(feature = "redis")]
-fn redis(url: &str) -> Result<Arc<dyn Backend>> {
-    Ok(Arc::new(super::redis::Redis::new(url)?))
+fn redis(spec: &spec::SymbolsSpec) -> Result<Arc<dyn Backend>> {
+    Ok(Arc::new(super::redis::Redis::of(spec, |name| std::env::var(name).ok())?))
 }
 
 #[cfg(not(feature = "redis"))]
-fn redis(_url: &str) -> Result<Arc<dyn Backend>> {
+fn redis(_spec: &spec::SymbolsSpec) -> Result<Arc<dyn Backend>> {
     Err(Error::unavailable("symbols.backend: this acheron was built without redis; build it with `--features redis`"))
 }

@@ -1,65 +1,76 @@
-//! Documents in Redis, laid out so that the origin's programs can read them: `symbol:<id>` holds the JSON, `domains` is
-//! a set.
+//! Documents in Redis, laid out so that the origin's programs can read them: `<prefix>symbol:<id>` holds the JSON,
+//! `<prefix>domains` is a set.
 //!
 //! Beside those: `ids:<kind>`, `ids:<kind>:domain:<d>` and `ids:<kind>:tag:<t>` are sorted sets of ids (nothing scans
-//! KEYS), `ledger:<kind>:<id>` is a list of changes, and `changed` is a list of what changed. A change is a WATCH and one
-//! MULTI/EXEC. While the server is away every call is `unavailable`; when it is back the
-//! next call finds it.
+//! KEYS), `ledger:<kind>:<id>` is a list of changes, `changed` is a list of what changed last, `changes` counts all
+//! changes, and `epoch` names the history: a server that was emptied has another one. A change is a WATCH and one
+//! MULTI/EXEC, and is published on the channel `<prefix>changes`. While the server is away every call is `unavailable`;
+//! when it is back the next call finds it.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod address;
+mod full;
+mod transaction;
+
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::StreamExt;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, cmd, pipe};
+use redis::{AsyncConnectionConfig, Client, Cmd, Pipeline, RedisError, ServerErrorKind, cmd, pipe};
 use serde_json::Value;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 
-use super::backend::{Backend, Filter, conflict};
-use super::change::{DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry, places};
+use super::backend::{Backend, Filter};
+use super::change::{DocumentKind, DocumentRecord, Edit, LedgerEntry, places};
 use super::durability::RedisDurability;
-use acheron_base::{Error, Result};
+use acheron_base::{Code, Error, Result};
 
 /// How long to wait for the server before calling it unavailable.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a transaction is tried when others write at the same time.
 const TRIES: usize = 16;
+/// How many changes of one document are kept.
+const LEDGER: isize = 256;
+/// How many changes of all documents are kept, for hosts that were away.
+const CHANGED: isize = 10_000;
 
 /// A Redis server.
 pub struct Redis {
     client: Client,
     at: String,
+    /// Begins every key.
+    prefix: String,
     reading: Mutex<Option<MultiplexedConnection>>,
     /// WATCH belongs to a connection, so changes have one of their own and take turns on it.
     writing: Mutex<Option<MultiplexedConnection>>,
 }
 
 impl Redis {
-    /// Takes an address such as `redis://127.0.0.1:6379/0`. Connects when first asked for something.
-    pub fn new(address: &str) -> Result<Redis> {
-        let client = Client::open(address)
-            .map_err(|fault| Error::invalid(format!("the address of redis is not understood: {fault}")))?;
-        // Not the address itself: it may hold a password.
-        let at = client.get_connection_info().addr().to_string();
-        Ok(Redis { client, at, reading: Mutex::default(), writing: Mutex::default() })
-    }
-
     async fn connect(&self) -> Result<MultiplexedConnection> {
         let config =
             AsyncConnectionConfig::new().set_connection_timeout(Some(PATIENCE)).set_response_timeout(Some(PATIENCE));
-        self.client.get_multiplexed_async_connection_with_config(&config).await.map_err(|fault| self.outage(&fault))
+        self.client.get_multiplexed_async_connection_with_config(&config).await.map_err(|fault| self.fault(&fault))
     }
 
     fn outage(&self, fault: &RedisError) -> Error {
         Error::unavailable(format!("redis at {} does not answer: {fault}", self.at))
     }
 
-    /// Sorts a fault: what the server said is ours to report, anything else is an outage.
+    /// Sorts a fault: a server that is full, one that cannot be asked now, and what the server said otherwise.
     fn fault(&self, fault: &RedisError) -> Error {
-        match fault.kind() {
-            redis::ErrorKind::Server(redis::ServerErrorKind::ResponseError)
-            | redis::ErrorKind::UnexpectedReturnType => Error::failed(format!("redis at {} refused: {fault}", self.at)),
-            _ => self.outage(fault),
+        let said = fault.to_string();
+        let away = [ServerErrorKind::BusyLoading, ServerErrorKind::MasterDown, ServerErrorKind::ClusterDown];
+        let away = away.map(redis::ErrorKind::Server).contains(&fault.kind());
+        match () {
+            () if said.contains("OOM") => {
+                let why = format!("redis at {} is full: delete something or raise its maxmemory ({said})", self.at);
+                Error::new(Code::NoSpace, why)
+            }
+            () if fault.is_io_error() || fault.is_timeout() || fault.is_connection_dropped() || away => {
+                self.outage(fault)
+            }
+            () => Error::failed(format!("redis at {} refused: {said}", self.at)),
         }
     }
 
@@ -95,87 +106,26 @@ impl Redis {
         Ok(answer)
     }
 
-    /// One try of a transaction. `None` when another client changed a watched key meanwhile.
-    async fn attempt(&self, connection: &mut MultiplexedConnection, edits: &[Edit]) -> Result<Option<()>> {
-        let fault = |fault: RedisError| self.fault(&fault);
-        let keys: BTreeSet<String> = edits.iter().map(|edit| key(&edit.change)).collect();
-        cmd("WATCH").arg(&keys).query_async::<()>(connection).await.map_err(fault)?;
-        let bodies: Vec<Option<String>> = cmd("MGET").arg(&keys).query_async(connection).await.map_err(fault)?;
-        let mut now: BTreeMap<String, Option<Value>> =
-            keys.into_iter().zip(bodies.into_iter().map(|body| body.and_then(|body| parse(&body)))).collect();
-        let mut work = pipe();
-        work.atomic();
-        let mut moves: BTreeMap<String, i64> = BTreeMap::new();
-        for edit in edits {
-            let slot = now.entry(key(&edit.change)).or_default();
-            let found = slot.as_ref().map_or(0, super::change::version_of);
-            if edit.change.act != LedgerAction::Feedback {
-                if found != edit.expected {
-                    cmd("UNWATCH").query_async::<()>(connection).await.map_err(fault)?;
-                    return Err(conflict(edit, found));
-                }
-                replace(&mut work, &edit.change, slot.as_ref(), &mut moves);
-                slot.clone_from(&edit.change.body);
-            }
-            log(&mut work, &edit.change);
-        }
-        for (domain, by) in moves {
-            if by >= 0 {
-                work.sadd("domains", domain);
-                continue;
-            }
-            // Whether this empties the domain is decided here, so no other client may add to it meanwhile.
-            let list = listed(DocumentKind::Symbol, "domain", &domain);
-            cmd("WATCH").arg(&list).query_async::<()>(connection).await.map_err(fault)?;
-            let left: i64 = cmd("ZCARD").arg(&list).query_async(connection).await.map_err(fault)?;
-            if left + by <= 0 {
-                work.srem("domains", domain);
-            }
-        }
-        let done: Option<redis::Value> = work.query_async(connection).await.map_err(fault)?;
-        Ok(done.map(|_| ()))
+    /// A key of ours.
+    fn key(&self, rest: &str) -> String {
+        format!("{}{rest}", self.prefix)
     }
-}
 
-fn key(change: &LedgerEntry) -> String {
-    format!("{}:{}", change.kind.name(), change.id)
-}
+    fn document(&self, kind: DocumentKind, id: &str) -> String {
+        self.key(&format!("{}:{id}", kind.name()))
+    }
 
-fn listed(kind: DocumentKind, by: &str, value: &str) -> String {
-    format!("ids:{}:{by}:{value}", kind.name())
+    fn ids(&self, kind: DocumentKind) -> String {
+        self.key(&format!("ids:{}", kind.name()))
+    }
+
+    fn listed(&self, kind: DocumentKind, by: &str, value: &str) -> String {
+        self.key(&format!("ids:{}:{by}:{value}", kind.name()))
+    }
 }
 
 fn parse(body: &str) -> Option<Value> {
     serde_json::from_str(body).ok()
-}
-
-/// Puts the new body in the place of the old one, in every list.
-fn replace(work: &mut Pipeline, change: &LedgerEntry, old: Option<&Value>, moves: &mut BTreeMap<String, i64>) {
-    let LedgerEntry { kind, id, body, .. } = change;
-    for (body, arrives) in [(old, false), (body.as_ref(), true)] {
-        let Some((domain, tag)) = body.map(places) else { continue };
-        let lists = [("domain", domain), ("tag", tag)].into_iter().filter(|(_, value)| !value.is_empty());
-        for list in lists.map(|(by, value)| listed(*kind, by, value)).chain([format!("ids:{}", kind.name())]) {
-            if arrives {
-                work.zadd(list, id, 0)
-            } else {
-                work.zrem(list, id)
-            };
-        }
-        if *kind == DocumentKind::Symbol && !domain.is_empty() {
-            *moves.entry(domain.to_owned()).or_default() += if arrives { 1 } else { -1 };
-        }
-    }
-    match body {
-        Some(body) => work.set(key(change), body.to_string()),
-        None => work.del(key(change)),
-    };
-}
-
-fn log(work: &mut Pipeline, change: &LedgerEntry) {
-    let line = serde_json::to_string(change).unwrap_or_default(); // cannot fail: plain data
-    work.rpush(format!("ledger:{}", key(change)), line);
-    work.rpush("changed", key(change));
 }
 
 #[async_trait]
@@ -194,7 +144,7 @@ impl Backend for Redis {
         }
         let mut question = cmd("MGET");
         for id in ids {
-            question.arg(format!("{}:{id}", kind.name()));
+            question.arg(self.document(kind, id));
         }
         let bodies: Vec<Option<String>> = self.one(question).await?;
         let record = |(id, body): (&String, Option<String>)| Some(DocumentRecord::of(id, parse(&body?)?));
@@ -209,9 +159,9 @@ impl Backend for Redis {
         limit: usize,
     ) -> Result<Vec<DocumentRecord>> {
         let list = match (&filter.domain, &filter.tag) {
-            (Some(domain), _) => listed(kind, "domain", domain),
-            (None, Some(tag)) => listed(kind, "tag", tag),
-            (None, None) => format!("ids:{}", kind.name()),
+            (Some(domain), _) => self.listed(kind, "domain", domain),
+            (None, Some(tag)) => self.listed(kind, "tag", tag),
+            (None, None) => self.ids(kind),
         };
         let mut from = after.map_or_else(|| "-".to_owned(), |after| format!("({after}"));
         let mut found = Vec::new();
@@ -252,14 +202,14 @@ impl Backend for Redis {
 
     async fn ledger(&self, kind: DocumentKind, id: &str) -> Result<Vec<LedgerEntry>> {
         let mut question = cmd("LRANGE");
-        question.arg(format!("ledger:{}:{id}", kind.name())).arg(0).arg(-1);
+        question.arg(self.key(&format!("ledger:{}:{id}", kind.name()))).arg(0).arg(-1);
         let lines: Vec<String> = self.one(question).await?;
         Ok(lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
     async fn domains(&self) -> Result<Vec<String>> {
         let mut question = cmd("SMEMBERS");
-        question.arg("domains");
+        question.arg(self.key("domains"));
         let mut domains: Vec<String> = self.one(question).await?;
         domains.sort();
         Ok(domains)
@@ -267,19 +217,56 @@ impl Backend for Redis {
 
     async fn count(&self, kind: DocumentKind) -> Result<usize> {
         let mut question = cmd("ZCARD");
-        question.arg(format!("ids:{}", kind.name()));
+        question.arg(self.ids(kind));
         self.one(question).await
     }
 
-    async fn since(&self, seen: u64) -> Result<(u64, Vec<(DocumentKind, String)>)> {
+    async fn epoch(&self) -> Result<String> {
+        let mut question = cmd("GET");
+        question.arg(self.key("epoch"));
+        Ok(self.one::<Option<String>>(question).await?.unwrap_or_default())
+    }
+
+    async fn since(&self, seen: u64) -> Result<(u64, Option<Vec<(DocumentKind, String)>>)> {
+        let mut question = cmd("GET");
+        question.arg(self.key("changes"));
+        let count: u64 = self.one::<Option<u64>>(question).await?.unwrap_or(0);
+        if seen >= count {
+            return Ok((count, Some(vec![])));
+        }
+        // A few more than are needed, since others may change something between the questions. Not as a transaction: a
+        // server that is full refuses those, even if they only read.
+        let wanted = isize::try_from(count - seen).unwrap_or(CHANGED).saturating_add(256).min(CHANGED);
         let mut question = pipe();
-        question.atomic().llen("changed").lrange("changed", seen as isize, -1);
-        let (count, keys): (u64, Vec<String>) = self.ask(&question).await?;
+        let counter = self.key("changes");
+        question.get(&counter).lrange(self.key("changed"), -wanted, -1).get(&counter);
+        let mut read = (Some(count), vec![]);
+        for _ in 0..TRIES {
+            let (before, keys, after): (Option<u64>, Vec<String>, Option<u64>) = self.ask(&question).await?;
+            if before == after {
+                read = (after, keys);
+                break;
+            }
+        }
+        let (count, keys) = (read.0.unwrap_or(0), read.1);
+        let Some(first) = (keys.len() as u64).checked_sub(count.saturating_sub(seen)) else { return Ok((count, None)) };
         let parsed = |key: String| {
             let (kind, id) = key.split_once(':')?;
             Some((DocumentKind::named(kind)?, id.to_owned()))
         };
-        Ok((count, keys.into_iter().filter_map(parsed).collect()))
+        Ok((count, Some(keys.into_iter().skip(first as usize).filter_map(parsed).collect())))
+    }
+
+    async fn listen(&self, heard: &Notify) -> Result<()> {
+        let mut channel = self.client.get_async_pubsub().await.map_err(|fault| self.fault(&fault))?;
+        channel.subscribe(self.key("changes")).await.map_err(|fault| self.fault(&fault))?;
+        // Whatever was changed before this host listened.
+        heard.notify_one();
+        let mut messages = channel.on_message();
+        while messages.next().await.is_some() {
+            heard.notify_one();
+        }
+        Err(Error::unavailable(format!("redis at {} ended the connection", self.at)))
     }
 }
 
@@ -288,8 +275,16 @@ impl Redis {
     pub async fn kept(&self) -> Result<RedisDurability> {
         let mut question = pipe();
         question.cmd("CONFIG").arg("GET").arg("append*").cmd("CONFIG").arg("GET").arg("save");
-        let (log, snapshots): (BTreeMap<String, String>, BTreeMap<String, String>) = self.ask(&question).await?;
-        Ok(kept(&log, snapshots.get("save").map_or("", String::as_str)))
+        question.cmd("CONFIG").arg("GET").arg("maxmemory*");
+        type Settings = BTreeMap<String, String>;
+        let (log, snapshots, memory): (Settings, Settings, Settings) = self.ask(&question).await?;
+        let limited = memory.get("maxmemory").is_some_and(|limit| limit != "0");
+        // `volatile` policies take only keys that expire, and ours do not.
+        let policy = memory.get("maxmemory-policy").filter(|policy| limited && policy.starts_with("allkeys"));
+        Ok(match policy {
+            Some(policy) => RedisDurability::Evicts(policy.clone()),
+            None => kept(&log, snapshots.get("save").map_or("", String::as_str)),
+        })
     }
 }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::backend::Filter;
+use super::bulk::{RefusedDocument, sorted_out};
 use super::catalogue;
 use super::change::{By, DocumentKind, DocumentRecord, LedgerEntry};
 use super::files;
@@ -97,11 +98,17 @@ pub enum Command {
         #[serde(default)]
         reason: String,
     },
-    /// Goes back by one change.
+    /// Goes back by any number of changes, or to a version. A second undo goes on where the first one ended.
     Undo {
         id: String,
         #[serde(default)]
         kind: DocumentKind,
+        /// How many changes; 1 if absent.
+        #[serde(default)]
+        changes: Option<u64>,
+        /// Go to what the document was at this version instead, back or forward.
+        #[serde(default)]
+        to_version: Option<u64>,
         #[serde(default)]
         reason: String,
     },
@@ -120,7 +127,7 @@ pub enum Command {
     },
     /// Shows a kit with what its names lead to.
     Kit { id: String },
-    /// Imports a catalogue, kits and personas in the format of `export`; if one entry is faulty, nothing is imported.
+    /// Imports a catalogue, kits and personas in the format of `export`. A faulty entry is named, and the rest is stored.
     Import {
         /// Such as `{"symbols": [{"id": "other-one-001"}]}`.
         #[serde(default)]
@@ -134,6 +141,9 @@ pub enum Command {
         /// Whether to replace what is there already.
         #[serde(default)]
         replace: bool,
+        /// Whether one faulty entry keeps all the others out.
+        #[serde(default)]
+        all_or_none: bool,
     },
     /// Exports everything as three documents: catalogue, kits and agents.
     Export {},
@@ -185,6 +195,9 @@ pub struct Changes {
 pub struct WalkResult {
     /// In the order met, without the symbols it began at.
     symbols: Vec<Symbol>,
+    /// The ids to begin at that there are not.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<String>,
     /// Links that lead to nothing.
     dangling: Vec<String>,
     /// Whether there was more than one call shows.
@@ -195,6 +208,8 @@ pub struct WalkResult {
 pub struct Imported {
     stored: usize,
     kept: usize,
+    /// The entries that are no documents.
+    refused: Vec<RefusedDocument>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -278,9 +293,15 @@ impl Service for Symbols {
                 Output::Changes(Changes { changes })
             }
             Command::Walk { ids, depth } => {
-                let roots: Vec<Symbol> = symbol_store.symbols(&ids).await?.into_iter().flatten().collect();
+                let found = symbol_store.symbols(&ids).await?;
+                let missing: Vec<String> =
+                    ids.into_iter().zip(&found).filter(|(_, symbol)| symbol.is_none()).map(|(id, _)| id).collect();
+                let roots: Vec<Symbol> = found.into_iter().flatten().collect();
+                if roots.is_empty() && !missing.is_empty() {
+                    return Err(Error::not_found(format!("there is no symbol {}", missing.join(", "))));
+                }
                 let walked = symbol_store.walk(&roots, depth.unwrap_or(1).min(5), WALK_LIMIT).await?;
-                Output::Way(WalkResult { symbols: walked.symbols, dangling: walked.dangling, cut: walked.cut })
+                Output::Way(WalkResult { symbols: walked.symbols, missing, dangling: walked.dangling, cut: walked.cut })
             }
             Command::Kit { id } => {
                 let found = symbol_store.kit(&id).await?;
@@ -290,10 +311,14 @@ impl Service for Symbols {
                     json!({"kit": kit.kit, "symbols": symbols, "agents": agents, "unresolved": kit.unresolved}),
                 )
             }
-            Command::Import { catalogue, kits, agents, replace } => {
-                let documents = documents(catalogue, kits, agents)?;
+            Command::Import { catalogue, kits, agents, replace, all_or_none } => {
+                let (documents, refused) = sorted_out(documents(catalogue, kits, agents)?);
+                if let (true, Some(first)) = (all_or_none || documents.is_empty(), refused.first()) {
+                    let more = refused.len() - 1;
+                    return Err(Error::invalid(format!("nothing is imported: {first} ({more} more are faulty)")));
+                }
                 let taken = symbol_store.put_many(&documents, !replace, &author("imported".to_owned())).await?;
-                Output::Imported(Imported { stored: taken.stored, kept: taken.kept })
+                Output::Imported(Imported { stored: taken.stored, kept: taken.kept, refused })
             }
             change @ (Command::Put { .. } | Command::Update { .. } | Command::Delete { .. } | Command::Undo { .. }) => {
                 let (wanted, reason) = wanted(change)?;
@@ -322,7 +347,15 @@ fn wanted(command: Command) -> Result<(WantedChange, String)> {
         Command::Put { body, kind, reason } => (WantedChange::put(kind, &body)?, reason),
         Command::Update { body, kind, reason } => (WantedChange::update(kind, &body, |_| Ok(()))?, reason),
         Command::Delete { id, kind, reason } => (WantedChange::delete(kind, &id)?, reason),
-        Command::Undo { id, kind, reason } => (WantedChange::undo(kind, &id)?, reason),
+        Command::Undo { changes: Some(_), to_version: Some(_), .. } => {
+            return Err(Error::invalid("give changes or to_version, not both"));
+        }
+        Command::Undo { id, kind, to_version: Some(version), reason, .. } => {
+            (WantedChange::to_version(kind, &id, version)?, reason)
+        }
+        Command::Undo { id, kind, changes, reason, .. } => {
+            (WantedChange::undo(kind, &id, changes.unwrap_or(1))?, reason)
+        }
         _ => return Err(Error::internal("symbols: this command is not a change")),
     })
 }

@@ -155,7 +155,7 @@ impl Backend for Sqlite {
             .await
     }
 
-    async fn since(&self, seen: u64) -> Result<(u64, Vec<(DocumentKind, String)>)> {
+    async fn since(&self, seen: u64) -> Result<(u64, Option<Vec<(DocumentKind, String)>>)> {
         self.store
             .read(move |conn| {
                 let last: i64 = conn
@@ -169,7 +169,7 @@ impl Backend for Sqlite {
                     let (seq, kind, id): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
                     changed.extend(DocumentKind::named(&kind).map(|kind| (seq, (kind, id))));
                 }
-                Ok((last as u64, changed.into_values().collect()))
+                Ok((last as u64, Some(changed.into_values().collect())))
             })
             .await
     }

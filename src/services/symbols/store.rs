@@ -5,10 +5,11 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::RwLock;
 use serde_json::{Value, json};
-use tokio::sync::{Mutex, OnceCell};
+use tokio::sync::{Mutex, Notify};
 
 use super::backend::{Backend, Filter};
 use super::catalogue::{self, CatalogueTexts};
@@ -24,6 +25,11 @@ use acheron_base::{Code, Error, Result};
 const PAGE: usize = 1000;
 /// The number of attempts when the same document is changed concurrently.
 const TRIES: usize = 8;
+
+/// How often changes of other hosts are looked for without being told of them.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// How long after a lost connection another one is tried.
+const LISTEN_AGAIN: Duration = Duration::from_secs(1);
 
 /// The author, time and reason of a change.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +64,8 @@ pub struct SymbolStore {
     index: Mutex<FollowedIndex>,
     /// The names of all documents, for listings, which must not wait.
     names: RwLock<BTreeSet<(DocumentKind, String)>>,
-    pub(super) seeded: OnceCell<()>,
+    /// The history that has the catalogue already.
+    pub(super) seeded: Mutex<Option<String>>,
     /// What an empty store is filled with.
     catalogue: CatalogueTexts,
 }
@@ -68,11 +75,13 @@ pub struct SymbolStore {
 struct FollowedIndex {
     index: Index,
     seen: Option<u64>,
+    /// The history that it was read from.
+    epoch: String,
 }
 
 impl SymbolStore {
     pub fn new(backend: Arc<dyn Backend>) -> SymbolStore {
-        let (index, names, seeded) = (Mutex::default(), RwLock::default(), OnceCell::new());
+        let (index, names, seeded) = (Mutex::default(), RwLock::default(), Mutex::default());
         SymbolStore { backend, index, names, seeded, catalogue: catalogue::shipped() }
     }
 
@@ -170,9 +179,15 @@ impl SymbolStore {
         }
     }
 
-    /// Goes back by one change. The document as it is then, if it is.
-    pub async fn undo(&self, kind: DocumentKind, id: &str, author: &Author) -> Result<Option<DocumentRecord>> {
-        self.change(&WantedChange::undo(kind, id)?, author).await
+    /// Goes back by some changes. The document as it is then, if it is.
+    pub async fn undo(
+        &self,
+        kind: DocumentKind,
+        id: &str,
+        changes: u64,
+        author: &Author,
+    ) -> Result<Option<DocumentRecord>> {
+        self.change(&WantedChange::undo(kind, id, changes)?, author).await
     }
 
     /// Writes a remark into the ledger of a document; whether that document is there.
@@ -251,11 +266,42 @@ impl SymbolStore {
         self.follow(&mut *self.index.lock().await).await
     }
 
+    /// Follows what other hosts change, as long as the store is there, so that its listings show it.
+    pub fn follow_others(self: &Arc<Self>) {
+        let (store, backend) = (Arc::downgrade(self), self.backend.clone());
+        tokio::spawn(async move {
+            let heard = Notify::new();
+            let follow = async {
+                loop {
+                    // Now and then without being told, so that a store that is gone is noticed.
+                    tokio::time::timeout(LOOK_EVERY, heard.notified()).await.ok();
+                    let Some(store) = store.upgrade() else { return };
+                    if let Err(fault) = store.catch_up().await {
+                        tracing::debug!(event = "symbol_store.not_followed", %fault);
+                    }
+                }
+            };
+            let listen = async {
+                loop {
+                    if let Err(fault) = backend.listen(&heard).await {
+                        tracing::debug!(event = "symbol_store.not_heard", %fault);
+                    }
+                    tokio::time::sleep(LISTEN_AGAIN).await;
+                }
+            };
+            tokio::select! {
+                () = follow => (),
+                () = listen => (),
+            }
+        });
+    }
+
     /// Brings the index and the names to where the backend is.
     async fn follow(&self, followed: &mut FollowedIndex) -> Result<()> {
-        if let Some(seen) = followed.seen {
+        let epoch = self.backend.epoch().await?;
+        if let Some(seen) = followed.seen.filter(|_| followed.epoch == epoch) {
             let (count, changed) = self.backend.since(seen).await?;
-            if count >= seen {
+            if let Some(changed) = changed.filter(|_| count >= seen) {
                 let changed: BTreeSet<(DocumentKind, String)> = changed.into_iter().collect();
                 for kind in DocumentKind::ALL {
                     let ids: Vec<String> =
@@ -265,7 +311,8 @@ impl SymbolStore {
                 followed.seen = Some(count);
                 return Ok(());
             }
-            // A history that became shorter is another history: a Redis that was emptied, a restored copy.
+            // A history that became shorter is another history: a restored copy. One of which too much was forgotten is
+            // read anew as well.
         }
         let (count, _) = self.backend.since(u64::MAX >> 1).await?;
         followed.index = Index::default();
@@ -279,7 +326,7 @@ impl SymbolStore {
             }
         }
         *self.names.write() = names;
-        followed.seen = Some(count);
+        (followed.seen, followed.epoch) = (Some(count), epoch);
         Ok(())
     }
 
@@ -329,6 +376,7 @@ pub(super) fn entry(
         by: author.by.clone(),
         at_ms: author.at_ms,
         reason: author.reason.clone(),
+        undone: 0,
         body,
     }
 }

@@ -3,9 +3,11 @@
 //! It needs no model and no other text, so a vector never has to be made again because something else changed. Whole
 //! numbers throughout: the same text gives the same vector on every machine.
 
-use super::words::{stem, words};
+use acheron_base::words::telling;
 
 pub const SIZE: usize = 256;
+/// The most words of one text that are looked at.
+const MOST: usize = 4096;
 
 /// Unit length is 127: a dot product of two vectors is their likeness times 127².
 pub type Vector = [i8; SIZE];
@@ -13,8 +15,8 @@ pub type Vector = [i8; SIZE];
 /// The vector of a text; all zero if it has no words.
 pub fn vector(text: &str) -> Vector {
     let mut sums = [0f32; SIZE];
-    for word in words(text) {
-        let padded: Vec<char> = format!("<{}>", stem(&word)).chars().collect();
+    for word in telling(text).into_iter().take(MOST) {
+        let padded: Vec<char> = format!("<{word}>").chars().collect();
         for length in 3..=5usize {
             for gram in padded.windows(length) {
                 add(&mut sums, gram, 1.0 + length as f32 / 5.0);

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::change::{
-    DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry, before_last, last_version, version_of,
+    DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry, at_version, before, last_version, version_of,
 };
 use super::store::{Author, canonical, entry};
 use super::symbol::{check_id, merged};
@@ -19,6 +19,8 @@ pub struct WantedChange {
     pub kind: DocumentKind,
     pub id: String,
     act: LedgerAction,
+    /// How many changes it takes back.
+    undone: u64,
     decide: Box<Decide>,
 }
 
@@ -30,7 +32,7 @@ impl WantedChange {
         decide: impl Fn(Option<&DocumentRecord>, &[LedgerEntry]) -> Result<NextVersion> + Send + Sync + 'static,
     ) -> Result<WantedChange> {
         check_id(id)?;
-        Ok(WantedChange { kind, id: id.to_owned(), act, decide: Box::new(decide) })
+        Ok(WantedChange { kind, id: id.to_owned(), act, undone: 0, decide: Box::new(decide) })
     }
 
     /// Stores a document as it is written, under its own id, as its next version.
@@ -68,11 +70,24 @@ impl WantedChange {
         })
     }
 
-    /// Goes back by one change, as a change of its own.
-    pub fn undo(kind: DocumentKind, id: &str) -> Result<WantedChange> {
+    /// Goes back by some changes, as a change of its own.
+    pub fn undo(kind: DocumentKind, id: &str, changes: u64) -> Result<WantedChange> {
+        if changes == 0 {
+            return Err(Error::invalid("changes must be at least 1"));
+        }
+        let about = format!("{} {id}", kind.name());
+        let wanted = WantedChange::new(kind, id, LedgerAction::Undo, move |_, ledger| {
+            let body = before(ledger, changes).map_err(|fault| fault.about(&about))?;
+            Ok((last_version(ledger) + 1, body))
+        })?;
+        Ok(WantedChange { undone: changes, ..wanted })
+    }
+
+    /// Goes to what a document was at a version, back or forward, as a change of its own.
+    pub fn to_version(kind: DocumentKind, id: &str, version: u64) -> Result<WantedChange> {
         let about = format!("{} {id}", kind.name());
         WantedChange::new(kind, id, LedgerAction::Undo, move |_, ledger| {
-            let body = before_last(ledger).map_err(|fault| fault.about(&about))?;
+            let body = at_version(ledger, version).map_err(|fault| fault.about(&about))?;
             Ok((last_version(ledger) + 1, body))
         })
     }
@@ -85,7 +100,7 @@ impl WantedChange {
     pub fn edit(&self, now: Option<&DocumentRecord>, ledger: &[LedgerEntry], author: &Author) -> Result<Edit> {
         let (version, body) = (self.decide)(now, ledger)?;
         let body = body.map(|body| merged(&body, &json!({ "version": version })));
-        let change = entry(self.kind, &self.id, version, self.act, author, body);
+        let change = LedgerEntry { undone: self.undone, ..entry(self.kind, &self.id, version, self.act, author, body) };
         Ok(Edit { expected: now.map_or(0, |record| record.version), change })
     }
 }

@@ -113,13 +113,13 @@ fn retention_keeps_the_young_the_newest_and_the_unfinished() {
         Ok(())
     };
     store.write_blocking(fill).unwrap();
-    let gone = |keep, before, batch| store.write_blocking(move |tx| prune(tx, keep, before, batch)).unwrap().join(" ");
-    assert_eq!(gone(100, 2, 10), "j0 j1");
-    assert_eq!(gone(4, 0, 2), "j2 j4");
-    assert_eq!(gone(4, 0, 2), "j5");
-    assert_eq!(gone(4, 0, 2), "");
-    let left: u64 = store.look(|conn| Ok(conn.query_row("SELECT count(*) FROM jobs", [], |row| row.get(0))?)).unwrap();
-    assert_eq!(left, 5);
+    let gone = |before, batch| store.write_blocking(move |tx| prune(tx, before, batch)).unwrap().join(" ");
+    assert_eq!(gone(2, 1), "j0");
+    assert_eq!(gone(2, 1), "j1");
+    assert_eq!(gone(2, 1), "");
+    let beyond = |keep| store.look(|conn| beyond(conn, keep, u64::MAX)).unwrap().join(" ");
+    assert_eq!(beyond(4), "j5 j4 j2");
+    assert_eq!(beyond(100), "");
     assert!(store.look(|conn| get(conn, "j9")).unwrap().is_some());
 }
 
@@ -143,7 +143,9 @@ fn the_oldest_jobs_of_an_agent_with_too_many_bytes_are_found_and_no_others() {
         insert(tx, &JobRow { agent: "styx".into(), state: JobState::Done, result, ..job("a0") })
     };
     store.write_blocking(fill).unwrap();
-    let beyond = |bytes| store.look(|conn| beyond_bytes(conn, bytes)).unwrap();
+    let many = store.look(|conn| beyond(conn, 1, u64::MAX)).unwrap();
+    assert_eq!((many.len(), many.contains(&"a0".to_owned())), (8, false), "counted for each agent");
+    let beyond = |bytes| store.look(|conn| beyond(conn, 100, bytes)).unwrap();
     assert_eq!(beyond(20_000), [""; 0]);
     assert_eq!(beyond(6_500), ["j2", "j1", "j0"]);
     store.write_blocking(move |tx| remove(tx, &["j2".into(), "j1".into()])).unwrap();

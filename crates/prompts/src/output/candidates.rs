@@ -1,159 +1,92 @@
-//! Where in a reply an answer may be: fenced blocks, the whole message, and any object or array in the text, in this
+//! Where in a reply an answer may be: fenced blocks, the whole message, and any object or list in the text, in this
 //! order. What a model thinks aloud is never an answer.
-
-use std::ops::Range;
 
 use serde_json::Value;
 
+use super::lenient::{self, Mended, Unreadable};
 use super::strict_json;
+use acheron_base::reply_scan::{FoundValue, ReplyScan, ScanLimits, ValuePlace};
 
-/// How many places of a text are tried; a bound on the work that a hostile reply can cause.
-const PLACES: usize = 256;
-/// How many bytes may be read to try them, all together.
-const READ: usize = 64 << 20;
+/// The largest value, how deep it may be nested, and how many places of a reply are tried: bounds on the work that a
+/// hostile reply can cause.
+const LIMITS: ScanLimits = ScanLimits { bytes: 4 << 20, depth: 128, values: 256 };
+/// The longest stretch of text in which something damaged is read.
+const DAMAGED_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, PartialEq)]
 pub(super) struct Candidate {
     pub from: &'static str,
     pub start: usize,
-    pub value: Result<Value, String>,
+    pub value: CandidateValue,
 }
 
+#[derive(Debug, PartialEq)]
+pub(super) enum CandidateValue {
+    /// JSON as it should be.
+    Sound(Value),
+    Mended(Mended),
+    Unreadable(Unreadable),
+}
+
+/// The candidates of a reply, those that are trusted most first.
 pub(super) fn of(reply: &str) -> Vec<Candidate> {
-    let thoughts = thoughts(reply);
-    let thought = |at: usize| {
-        let after = thoughts.partition_point(|range| range.end <= at);
-        thoughts.get(after).filter(|range| range.start <= at)
+    let scan = ReplyScan::of(reply, LIMITS);
+    let mut blocked = 0;
+    let mut all: Vec<(u8, Candidate)> = Vec::new();
+    for found in &scan.values {
+        if found.span.start < blocked {
+            continue; // inside something damaged, or after it, where nothing can be told apart
+        }
+        let value = read(reply, found);
+        blocked = match &value {
+            CandidateValue::Sound(_) => blocked,
+            CandidateValue::Mended(mended) => found.span.start + mended.length,
+            CandidateValue::Unreadable(_) if found.was_meant(reply) => found.stretch_end,
+            CandidateValue::Unreadable(_) => blocked,
+        };
+        let (trust, from) = rank(reply, &scan, found);
+        all.push((trust, Candidate { from, start: found.span.start, value }));
+    }
+    all.sort_by_key(|(trust, _)| *trust);
+    all.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+/// How much a place is trusted, and its name.
+fn rank(reply: &str, scan: &ReplyScan, found: &FoundValue) -> (u8, &'static str) {
+    match found.place {
+        ValuePlace::Fence(number) => match scan.fences[number].label.as_str() {
+            "json" | "jsonc" | "json5" => (0, "fence"),
+            _ => (1, "fence"),
+        },
+        ValuePlace::Text => {
+            let before = scan.thoughts.iter().take_while(|thought| reply[..thought.start].trim().is_empty()).last();
+            let before = before.map_or(0, |thought| thought.end);
+            let alone = found.span.start >= before
+                && reply[before..found.span.start].trim().is_empty()
+                && reply[found.span.end..].trim().is_empty();
+            (2, if alone { "message" } else { "text" })
+        }
+        ValuePlace::CodeSpan => (3, "text"),
+    }
+}
+
+fn read(reply: &str, found: &FoundValue) -> CandidateValue {
+    let unreadable = |message: String| CandidateValue::Unreadable(Unreadable { path: String::new(), message });
+    let strict = match found.broken {
+        None => strict_json::parse(&reply[found.span.clone()]),
+        Some(broken) => Err(broken.sentence()),
     };
-    let mut all = Vec::new();
-    let mut fences: Vec<Fence> = fences(reply).into_iter().filter(|fence| thought(fence.start).is_none()).collect();
-    fences.sort_by_key(|fence| !fence.labelled);
-    for fence in fences.iter().take(PLACES) {
-        let value = strict_json::parse(reply[fence.inner.clone()].trim());
-        // A block of something else is no failed answer.
-        if fence.labelled || value.is_ok() {
-            let value = value.map_err(|why| format!("the fenced block is not JSON: {why}"));
-            all.push(Candidate { from: "fence", start: fence.inner.start, value });
+    match strict {
+        Ok(value) => CandidateValue::Sound(value),
+        // Two values of one key: nothing can be mended there.
+        Err(why) if why.contains(strict_json::TWICE) => unreadable(why),
+        Err(why) if found.stretch_end - found.span.start > DAMAGED_BYTES => {
+            unreadable(format!("{why}; what is damaged is not read in a text of more than {DAMAGED_BYTES} bytes"))
         }
-    }
-    let start = thoughts.iter().take_while(|range| reply[..range.start].trim().is_empty()).last();
-    let start = start.map_or(0, |range| range.end);
-    if let Ok(value) = strict_json::parse(reply[start..].trim()) {
-        all.push(Candidate { from: "message", start, value: Ok(value) });
-        return all;
-    }
-    all.extend(scan(reply, &thought));
-    all
-}
-
-fn scan<'a>(reply: &str, thought: &dyn Fn(usize) -> Option<&'a Range<usize>>) -> Vec<Candidate> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    // Each place may be read to the end of the reply in vain.
-    for _ in 0..PLACES.min(READ / reply.len().max(1)) {
-        let Some(next) = reply[at..].find(['{', '[']).map(|offset| at + offset) else { break };
-        if let Some(range) = thought(next) {
-            at = range.end;
-            continue;
-        }
-        match strict_json::prefix(&reply[next..]) {
-            Ok((value, length)) => {
-                found.push(Candidate { from: "text", start: next, value: Ok(value) });
-                // Not into it: a part of a wrong answer is not a right one.
-                at = next + length;
-            }
-            // Meant as JSON, and worth saying what is wrong with it.
-            Err(why) if why.contains(strict_json::TWICE) => {
-                found.push(Candidate { from: "text", start: next, value: Err(why) });
-                at = next + 1;
-            }
-            Err(_) => at = next + 1,
-        }
-    }
-    found
-}
-
-struct Fence {
-    start: usize,
-    inner: Range<usize>,
-    labelled: bool,
-}
-
-/// Fenced blocks as CommonMark has them: opened and closed by a line of their own. JSON cannot hold such a line within
-/// a string, so backticks in a string close nothing.
-fn fences(reply: &str) -> Vec<Fence> {
-    let mut found = Vec::new();
-    let mut open: Option<(&str, usize, usize, bool)> = None;
-    let mut at = 0;
-    for line in reply.split_inclusive('\n') {
-        let bare = line.trim();
-        let ticks = bare.len() - bare.trim_start_matches('`').len();
-        match open {
-            None if ticks >= 3 && !bare[ticks..].contains('`') => {
-                let label = bare[ticks..].trim().to_ascii_lowercase();
-                open =
-                    Some((&bare[..ticks], at, at + line.len(), matches!(label.as_str(), "json" | "jsonc" | "json5")));
-            }
-            Some((fence, start, inner, labelled)) if ticks >= fence.len() && bare.len() == ticks => {
-                found.push(Fence { start, inner: inner..at, labelled });
-                open = None;
-            }
-            _ => {}
-        }
-        at += line.len();
-    }
-    if let Some((_, start, inner, labelled)) = open {
-        // Cut off before the closing line: what is there may still be whole.
-        found.push(Fence { start, inner: inner..reply.len(), labelled });
-    }
-    found
-}
-
-/// `<think>…</think>` and its like, where they begin a line; what comes before a closing one that was never opened.
-fn thoughts(reply: &str) -> Vec<Range<usize>> {
-    const TAGS: [(&str, &str); 3] =
-        [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")];
-    let mut found: Vec<Range<usize>> = Vec::new();
-    let mut at = 0;
-    let mut open: Option<(usize, &str)> = None;
-    for line in reply.split_inclusive('\n') {
-        let mut inner = 0;
-        if open.is_none() {
-            let bare = line.trim_start();
-            if let Some((tag, close)) = TAGS.iter().find(|(tag, _)| bare.starts_with(tag)) {
-                inner = line.len() - bare.len() + tag.len();
-                open = Some((at + line.len() - bare.len(), close));
-            } else if let Some((_, close)) = TAGS.iter().find(|(_, close)| bare.starts_with(close))
-                && found.is_empty()
-            {
-                found.push(0..at + line.len() - bare.len() + close.len());
-            }
-        }
-        if let Some((start, close)) = open
-            && let Some(end) = line[inner..].find(close)
-        {
-            found.push(start..at + inner + end + close.len());
-            open = None;
-        }
-        at += line.len();
-    }
-    if let Some((start, _)) = open {
-        found.push(start..reply.len());
-    }
-    found
-}
-
-/// The value as one of the wanted types, if it is that value and only its notation differs.
-pub(super) fn amend(value: &Value, wanted: &[String]) -> Option<Value> {
-    let wants = |kind: &str| wanted.iter().any(|one| one == kind);
-    let Value::String(text) = value else { return None };
-    let number = || serde_json::from_str::<serde_json::Number>(text).ok().filter(|n| n.to_string() == *text);
-    match text.as_str() {
-        "true" if wants("boolean") => Some(Value::Bool(true)),
-        "false" if wants("boolean") => Some(Value::Bool(false)),
-        _ if wants("number") => number().map(Value::Number),
-        _ if wants("integer") => number().filter(|number| !number.is_f64()).map(Value::Number),
-        _ => None,
+        Err(_) => match lenient::read(&reply[found.span.start..found.stretch_end]) {
+            Ok(mended) => CandidateValue::Mended(mended),
+            Err(unreadable) => CandidateValue::Unreadable(unreadable),
+        },
     }
 }
 

@@ -1,9 +1,13 @@
 //! Structured output: the type of the answer that a prompt asks for, and the search for that answer in a model's reply.
 //!
-//! A model wraps its JSON into prose, fences and thoughts. Candidates are taken in order of trust, and the first one
-//! that fits the type wins; if none does, the error holds the whole reply and says of each what was wrong with it.
+//! A model wraps its JSON into prose, fences and thoughts, and damages it. Candidates are taken in order of trust, sound
+//! ones first, and the first one that fits the type wins; every repair that was needed is listed. If none fits, the error
+//! holds the whole reply and says of each what was wrong with it.
 
 mod candidates;
+mod convert;
+mod lenient;
+mod repair;
 mod strict_json;
 
 use jsonschema::Validator;
@@ -12,11 +16,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use candidates::CandidateValue;
+use lenient::Unreadable;
+
 use crate::fault::Fault;
 use crate::manifest::{Container, Shape};
 use crate::schema::{self, Complaint};
 use acheron_base::Error;
 
+pub use repair::Repair;
 pub use strict_json::{parse as parse_json, parse_bytes as parse_json_bytes};
 
 /// The longest reply that is looked into.
@@ -39,9 +47,9 @@ pub struct Parsed {
     pub value: Value,
     /// Where in the reply it was found: `fence`, `message` or `text`.
     pub from: &'static str,
-    /// Paths whose value was written otherwise (`"42"` for 42) and set right without loss.
+    /// What was damaged or written otherwise (`"42"` for 42), and how it was read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub amended: Vec<String>,
+    pub repairs: Vec<Repair>,
 }
 
 /// A reply in which no answer was found.
@@ -70,7 +78,11 @@ pub struct Tried {
 pub fn object_in(reply: &str, test: impl Fn(&Value) -> bool) -> Option<Value> {
     let short = reply.len() <= REPLY_BYTES;
     let found = short.then(|| candidates::of(reply)).into_iter().flatten();
-    found.filter_map(|candidate| candidate.value.ok()).find(|value| value.is_object() && test(value))
+    let sound = found.filter_map(|candidate| match candidate.value {
+        CandidateValue::Sound(value) => Some(value),
+        _ => None,
+    });
+    sound.into_iter().find(|value| value.is_object() && test(value))
 }
 
 /// Finds the answer of a Rust type in a reply: an object, strict in its keys, at every depth.
@@ -153,9 +165,7 @@ impl Output {
 
     /// The complaints about a value as an answer.
     pub fn complaints(&self, value: &Value) -> Vec<Complaint> {
-        let here = |message: &str| {
-            vec![Complaint { path: String::new(), pointer: String::new(), message: message.to_owned(), wanted: vec![] }]
-        };
+        let here = |message: &str| vec![Complaint::whole(message)];
         match (self.container, value) {
             (Container::Object, Value::Object(_)) => schema::complaints(&self.validator, value),
             (Container::Object, _) => here("expected top-level JSON object"),
@@ -188,29 +198,66 @@ impl Output {
             return Err(self.unparsed("", format!("the reply is longer than {REPLY_BYTES} bytes"), "", Vec::new()));
         }
         let mut tried: Vec<Tried> = Vec::new();
-        for candidate in candidates::of(reply) {
-            let value = match candidate.value {
-                Ok(value) => self.unwrapped(value),
-                Err(message) => {
-                    tried.push(Tried { from: candidate.from, start: candidate.start, path: String::new(), message });
-                    continue;
+        let (mut sound, mut damaged) = (Vec::new(), Vec::new());
+        for (place, candidate) in candidates::of(reply).into_iter().enumerate() {
+            match candidate.value {
+                CandidateValue::Sound(value) => {
+                    sound.push((place, candidate.from, candidate.start, Ok((value, vec![]))));
                 }
-            };
-            match self.amended(value) {
-                Ok((value, amended)) => return Ok(Parsed { value, from: candidate.from, amended }),
-                Err(wrong) => tried.push(Tried {
-                    from: candidate.from,
-                    start: candidate.start,
-                    path: wrong.path,
-                    message: wrong.message,
-                }),
+                CandidateValue::Mended(mended) => {
+                    damaged.push((place, candidate.from, candidate.start, Ok((mended.value, mended.repairs))));
+                }
+                CandidateValue::Unreadable(why) => damaged.push((place, candidate.from, candidate.start, Err(why))),
             }
         }
+        let mut order = Vec::new();
+        for (place, from, start, value) in sound.into_iter().chain(damaged) {
+            let (path, message) = match value {
+                Ok((value, repairs)) => match self.fitted(value, repairs) {
+                    Ok((value, repairs)) => return Ok(Parsed { value, from, repairs }),
+                    Err(wrong) => (wrong.path, wrong.message),
+                },
+                Err(why) => (why.path, why.message),
+            };
+            order.push(place);
+            tried.push(Tried { from, start, path, message });
+        }
+        let mut ranked: Vec<(usize, Tried)> = order.into_iter().zip(tried).collect();
+        ranked.sort_by_key(|(place, _)| *place);
+        let tried: Vec<Tried> = ranked.into_iter().map(|(_, tried)| tried).collect();
         let (path, message) = match tried.first() {
             Some(best) => (best.path.clone(), best.message.clone()),
             None => (String::new(), "no JSON object or array found in the reply".to_owned()),
         };
         Err(self.unparsed(reply, message, &path, tried))
+    }
+
+    /// The value as the type has it. One that stands under a key of its own, or alone where a list is wanted, is tried
+    /// without that key, or in a list, if it does not fit as it is.
+    fn fitted(&self, value: Value, repairs: Vec<Repair>) -> Result<(Value, Vec<Repair>), Unreadable> {
+        let value = self.unwrapped(value);
+        let wrong = match self.amended(value.clone(), repairs.clone()) {
+            Ok(fitted) => return Ok(fitted),
+            Err(wrong) => wrong,
+        };
+        let (other, what) = match (self.container, value) {
+            (Container::Object, Value::Object(mut fields)) if fields.len() == 1 => {
+                let Some((key, inner)) = fields.iter_mut().next() else { return Err(wrong) };
+                if !inner.is_object()
+                    || self.schema.pointer("/properties").is_some_and(|known| known.get(key).is_some())
+                {
+                    return Err(wrong);
+                }
+                (inner.take(), format!("the answer stood under the key `{}`", crate::names::clipped(key)))
+            }
+            (Container::Array, one @ Value::Object(_)) => {
+                (Value::Array(vec![one]), "one item was read as a list of one".to_owned())
+            }
+            _ => return Err(wrong),
+        };
+        let mut repairs = repairs;
+        repairs.push(Repair { path: String::new(), what });
+        self.amended(other, repairs).map_err(|_| wrong)
     }
 
     /// `{"items": […]}` is an array too.
@@ -224,22 +271,35 @@ impl Output {
     }
 
     /// The value, with what is written otherwise but loses nothing set right.
-    fn amended(&self, mut value: Value) -> Result<(Value, Vec<String>), Complaint> {
-        let mut amended = Vec::new();
+    fn amended(&self, mut value: Value, mut repairs: Vec<Repair>) -> Result<(Value, Vec<Repair>), Unreadable> {
+        let most = repairs.len() + AMENDS;
         loop {
             let complaints = self.complaints(&value);
-            let Some(first) = complaints.first() else { return Ok((value, amended)) };
-            let mut moved = false;
-            for one in complaints.iter().take(AMENDS - amended.len().min(AMENDS)) {
-                let place = value.pointer_mut(&one.pointer);
-                if let Some((place, right)) = place.and_then(|at| candidates::amend(at, &one.wanted).map(|v| (at, v))) {
-                    *place = right;
-                    amended.push(one.path.clone());
-                    moved = true;
-                }
+            if complaints.is_empty() {
+                return Ok((value, repairs));
             }
-            if !moved {
-                return Err(first.clone());
+            let before = repairs.len();
+            let mut left: Option<Unreadable> = None;
+            if let Some(repair) = renamed(&mut value, &complaints) {
+                repairs.push(repair);
+                continue;
+            }
+            for one in complaints.iter().take(most.saturating_sub(repairs.len())) {
+                let converted = value.pointer_mut(&one.pointer).map(|place| (convert::convert(place, one), place));
+                let message = match converted {
+                    Some((Ok(Some((right, what))), place)) => {
+                        *place = right;
+                        repairs.push(Repair { path: one.path.clone(), what });
+                        continue;
+                    }
+                    Some((Err(message), _)) => message,
+                    _ => one.message.clone(),
+                };
+                left.get_or_insert_with(|| Unreadable { path: one.path.clone(), message });
+            }
+            if repairs.len() == before {
+                let most = || format!("more than {AMENDS} values are written otherwise");
+                return Err(left.unwrap_or_else(|| Unreadable { path: String::new(), message: most() }));
             }
         }
     }
@@ -247,6 +307,23 @@ impl Output {
     fn unparsed(&self, raw: &str, message: String, path: &str, tried: Vec<Tried>) -> Unparsed {
         Unparsed { message, path: path.to_owned(), output_type: self.name.clone(), raw: raw.to_owned(), tried }
     }
+}
+
+/// A required field that is there under another spelling gets its name: `Score` for `score`.
+fn renamed(value: &mut Value, complaints: &[Complaint]) -> Option<Repair> {
+    let fold = |key: &str| key.to_lowercase().replace(['_', '-', ' '], "");
+    for missing in complaints {
+        let Some(field) = &missing.missing else { continue };
+        let extra = complaints.iter().filter(|other| other.pointer == missing.pointer).flat_map(|other| &other.extra);
+        let mut alike = extra.filter(|key| fold(key) == fold(field));
+        let (Some(key), None) = (alike.next(), alike.next()) else { continue };
+        let fields = value.pointer_mut(&missing.pointer)?.as_object_mut()?;
+        let held = fields.remove(key)?;
+        fields.insert(field.clone(), held);
+        let path = schema::path_of(&format!("{}/{field}", missing.pointer));
+        return Some(Repair { path, what: format!("the key was written `{}`", crate::names::clipped(key)) });
+    }
+    None
 }
 
 impl std::fmt::Debug for Output {
@@ -278,5 +355,7 @@ impl From<Unparsed> for Error {
     }
 }
 
+#[cfg(test)]
+mod damaged;
 #[cfg(test)]
 mod tests;

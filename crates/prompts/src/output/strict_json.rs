@@ -17,16 +17,6 @@ pub fn parse_bytes(bytes: &[u8]) -> Result<Value, String> {
     parse(std::str::from_utf8(bytes).map_err(|_| "the text is not UTF-8".to_owned())?)
 }
 
-/// Parses one value at the beginning of a text, and says how long it is.
-pub(super) fn prefix(text: &str) -> Result<(Value, usize), String> {
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Strict>();
-    match stream.next() {
-        Some(Ok(strict)) => Ok((strict.0, stream.byte_offset())),
-        Some(Err(error)) => Err(error.to_string()),
-        None => Err("there is nothing".to_owned()),
-    }
-}
-
 struct Strict(Value);
 
 impl<'de> Deserialize<'de> for Strict {

@@ -88,9 +88,17 @@ impl OverrideChange {
                     examples: BTreeMap::new(),
                 };
                 resolve::tool(template, name, &entry)?;
-                let old = file.tools.remove(name).filter(|old| old.expected_contract_hash == hash);
-                let examples = old.map(|old| old.examples).unwrap_or_default();
-                file.tools.insert(name.clone(), ToolEntry { examples, ..entry });
+                // The description and each parameter are targets of their own: what is not named stays as it was.
+                let old = file.tools.remove(name).filter(|old| old.expected_contract_hash == hash).unwrap_or_default();
+                let mut params = old.param_descriptions.unwrap_or_default();
+                params.extend(entry.param_descriptions.unwrap_or_default());
+                let entry = ToolEntry {
+                    expected_contract_hash: hash,
+                    description: entry.description.or(old.description),
+                    param_descriptions: Some(params).filter(|all| !all.is_empty()),
+                    examples: old.examples,
+                };
+                file.tools.insert(name.clone(), entry);
             }
             OverrideChange::ToolExample { name, index, example, expected_hash } => {
                 let hash = contract(template, name, None)?;

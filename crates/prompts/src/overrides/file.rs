@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::fault::Fault;
 use crate::manifest::{TaskExample, ToolExample, Visibility};
@@ -94,6 +95,15 @@ impl OverrideFile {
         if let Some(version) = value.get("version").filter(|version| **version != VERSION) {
             return Err(Fault::overrides(format!("unsupported override file version {version} in {shown}")));
         }
+        let sections = value.get("sections").and_then(Value::as_object);
+        for (path, entry) in sections.into_iter().flatten() {
+            if let Some(other) = entry.get("visibility")
+                && !matches!(other.as_str(), Some("full" | "summary"))
+                && !other.is_null()
+            {
+                return Err(wrong(format!("section {path}: visibility is `full` or `summary`, not {other}")));
+            }
+        }
         let file: OverrideFile = serde_json::from_value(value).map_err(|error| wrong(error.to_string()))?;
         file.check_hashes().map_err(|why| wrong(why.message))?;
         Ok(file)
@@ -126,8 +136,11 @@ impl OverrideFile {
         }
     }
 
-    /// The file is the one of this prompt and tag.
+    /// The file is one of this version, of this prompt and tag.
     pub fn belongs(&self, ns: &str, key: &str, tag: &str) -> Result<(), Fault> {
+        if self.version != VERSION {
+            return Err(Fault::overrides(format!("an override file has version {VERSION}, not {}", self.version)));
+        }
         match (self.ns.as_str(), self.prompt_key.as_str(), self.tag.as_str()) == (ns, key, tag) {
             true => Ok(()),
             false => {

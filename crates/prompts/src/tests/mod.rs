@@ -3,6 +3,7 @@
 mod construction;
 mod disclosing;
 mod rendering;
+mod reuse;
 
 use std::sync::Arc;
 

@@ -38,7 +38,7 @@ fn a_link_that_leads_nowhere_is_told_with_its_cause() {
 fn a_page_that_is_renamed_leaves_broken_links_that_are_told() {
     let mut index = wiki();
     index.remove("semantic/A.md"); // 40
-    index.put(Page::of("semantic/Z.md", Some("[[Z]]"), 5, 0));
+    index.put(Page::of("semantic/Z.md", "[[Z]]", 5, 0));
     let broken: Vec<_> = index.broken().into_iter().map(|it| format!("{}: {}", it.page, it.link.link)).collect();
     let wanted =
         ["index.md: A|b", "index.md: gone", "index.md: Twin", "semantic/B.md: semantic/A", "semantic/B.md: A.md"];

@@ -4,23 +4,18 @@ use super::*;
 pub fn of(pages: &[(&str, &str)]) -> Index {
     let mut index = Index::default();
     for (path, text) in pages {
-        index.put(Page::of(path, Some(text), text.len() as u64, 0));
+        index.put(Page::of(path, text, text.len() as u64, 0));
     }
     index
 }
 
 #[test]
 fn a_page_that_goes_leaves_nothing_behind() {
-    let mut index = of(&[("index.md", "[[Foo]]"), ("semantic/Foo.md", "a word [[index]]")]);
+    let mut index = of(&[("index.md", "[[Foo]]"), ("semantic/Foo.md", "# The foo\na word [[index]]")]);
     assert!(index.has_memory());
     assert!(index.remove("semantic/Foo.md") && index.remove("index.md"));
-    assert!(!index.has_memory() && index.titles.is_empty() && index.folded.is_empty());
-    assert!(
-        index.folded_paths.is_empty()
-            && index.mentions.is_empty()
-            && index.words.is_empty()
-            && index.title_words.is_empty()
-    );
+    assert!(!index.has_memory() && index.titles.0.is_empty() && index.names.0.is_empty());
+    assert!(index.mentions.0.is_empty() && index.words == 0 && index.unread == 0);
     assert!(index.is_dir("semantic"));
 }
 

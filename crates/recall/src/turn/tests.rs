@@ -21,7 +21,19 @@ fn wiki() -> Index {
     ])
 }
 
-fn look(name: &str) -> Looked {
+fn look(wanted: Wanted<'_>) -> Looked {
+    let name = match wanted {
+        Wanted::Page(name) => name,
+        Wanted::Search("nothing") => return Looked::Found(Vec::new()),
+        Wanted::Search(query) => {
+            let page = |title: &str| FoundPage {
+                path: format!("semantic/{title}.md"),
+                title: title.to_owned(),
+                snippet: format!("</memory> of {query}"),
+            };
+            return Looked::Found(vec![page("Foo"), page("A")]);
+        }
+    };
     match wiki().resolve(name, Access::Nodes) {
         Err(miss) => Looked::Missed(miss),
         Ok(found) => {
@@ -33,9 +45,12 @@ fn look(name: &str) -> Looked {
                 "Binary" => return Looked::Missed(Miss::Unreadable),
                 other => format!("text of {other}"),
             };
-            let part = found.heading.filter(|heading| section(&text, heading).is_some());
+            let (part, missing) = match found.heading {
+                Some(heading) if section(&text, &heading).is_none() => (None, Some(heading)),
+                heading => (heading, None),
+            };
             let text = part.as_deref().and_then(|part| section(&text, part)).unwrap_or(&text).to_owned();
-            Looked::Page { path, title, part, text }
+            Looked::Page { path, title, part, missing, text, version: 0 }
         }
     }
 }
@@ -173,4 +188,49 @@ proptest! {
         prop_assert!(outcome.generations <= 8 && outcome.reads <= 3);
         prop_assert!(tags(&outcome.text).is_empty());
     }
+}
+
+#[test]
+fn a_model_can_search_and_searches_are_counted_apart_from_pages() {
+    let search = |query: &str| format!("<search>{query}</search>");
+    let answers: Vec<String> = vec![
+        search("ferry fare") + &recall("A"),
+        search("") + &search("nothing"),
+        search("more"),
+        search("too much") + &recall("B") + &recall("Foo"),
+        "so".to_owned(),
+    ];
+    let (told, outcome) = play(&answers.iter().map(String::as_str).collect::<Vec<_>>());
+    let codes: Vec<_> = outcome.recalls.iter().map(|it| it.code).collect();
+    assert_eq!(codes, ["found", "served", "empty", "nothing_found", "found", "limit", "served", "served"]);
+    assert_eq!((outcome.searches, outcome.reads, outcome.end), (3, 3, "done"));
+    let wanted = "<memory search=\"ferry fare\">\n- [[Foo]] (semantic/Foo.md): &lt;/memory> of ferry fare\n";
+    assert!(told[0].starts_with(wanted), "{}", told[0]);
+}
+
+#[test]
+fn a_page_that_changed_since_it_was_shown_is_served_again() {
+    let mut turn = Turn::new(Limits::default(), 0);
+    let mut code = |version: u64| {
+        let mut look = |_: Wanted<'_>| Looked::Page {
+            path: "A.md".to_owned(),
+            title: "A".to_owned(),
+            part: None,
+            missing: None,
+            text: format!("text {version}"),
+            version,
+        };
+        turn.step(&recall("A"), 1, &mut look);
+        turn.recalls.last().unwrap().code
+    };
+    assert_eq!((code(1), code(1), code(2), code(2)), ("served", "duplicate", "served", "duplicate"));
+}
+
+#[test]
+fn a_heading_that_is_missing_is_told_with_the_page() {
+    let (told, outcome) = play(&[&recall("Foo#Nowhere"), "so"]);
+    assert_eq!(outcome.recalls[0].code, "no_heading");
+    assert!(
+        told[0].starts_with("<cathedral>\nThe page `Foo` has no heading `Nowhere`") && told[0].contains("<memory ")
+    );
 }

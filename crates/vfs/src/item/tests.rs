@@ -28,6 +28,10 @@ impl VersionStore for Stored {
         Answer::ok(())
     }
 
+    fn check(&self, _caller: &Caller, draft: &[u8]) -> Result<()> {
+        if draft.starts_with(b"no") { Err(Error::invalid("not that")) } else { Ok(()) }
+    }
+
     fn limit(&self) -> usize {
         8
     }
@@ -64,6 +68,7 @@ async fn versions_of(first: &'static str, how: Open, script: &[&str]) -> String 
 async fn a_version_is_made_when_its_writer_flushes() {
     let table: &[(Open, &[&str], &str)] = &[
         (Open::WRITE, &["new", "F"], "old|new"),
+        (Open::WRITE, &["F", "no", "F"], "!!old"), // refused at the write, and at the close
         (Open::WRITE, &["F", "new", "F"], "old|new"), // as a shell does
         (Open::WRITE, &["a", "F", "b", "F"], "old|a|ab"),
         (Open::WRITE, &["a", "S", "F"], "old|a"),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::*;
 use super::{World, call, reply, thinking};
+use crate::agent::ask::OpenedModel;
 use crate::agent::budget::BudgetLimits;
 use crate::agent::runtime::Settings;
 use crate::agent::wake;
@@ -123,7 +124,8 @@ async fn time_spent_thinking_does() {
     let dir = tempfile::tempdir().unwrap();
     let clock = Clock::at(1_000);
     let limits = BudgetLimits { seconds: Some(10), ..BudgetLimits::default() };
-    let settings = Settings { limits, model: Some(Arc::new(Slow(clock.clone()))), ..Settings::default() };
+    let settings =
+        Settings { limits, model: Some(OpenedModel::new(Arc::new(Slow(clock.clone())))), ..Settings::default() };
     let world = World::at(dir.path(), settings, clock);
     assert_eq!(world.say("go").await, "the turn has used up its seconds\n");
     assert_eq!(world.chat.spent().ms, 11_000);

@@ -2,6 +2,7 @@
 
 mod budget;
 mod cut_off;
+mod deviations;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -13,14 +14,16 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::*;
+use crate::agent::ask::OpenedModel;
 use crate::agent::budget::BudgetLimits;
+use crate::agent::ledger::Ledger;
 use crate::agent::runtime::{AgentState, Settings};
 use crate::agent::transcript::TurnStore;
 use crate::agent::wake;
 use crate::contract::Operation;
 use crate::events;
+use crate::model::Prices;
 use crate::model::script::Script;
-use crate::model::{Model, Prices};
 use crate::policy::PrincipalCaller;
 use crate::service::test_access::AllowAll;
 use crate::service::test_context::test_context;
@@ -99,7 +102,8 @@ impl World {
             Arc::new(|id: &str| format!("You are {id}.")),
             Arc::new(|| -> super::super::runtime::Remembering { Box::pin(async { Vec::new() }) }),
         );
-        let state = AgentState { dir: place, turns: TurnStore::new((**store).clone(), "ada") };
+        let ledger = Ledger::open((**store).clone(), context.clock.clone()).unwrap();
+        let state = AgentState { dir: place, turns: TurnStore::new((**store).clone(), "ada"), ledger };
         let agent_runtime = AgentRuntime::open("ada", context.clone(), state, core, remember, settings).unwrap();
         let chat = Chat::new(Arc::new(agent_runtime), Arc::new(CallQueue::new(64, 64)));
         let counter = Counter::default();
@@ -163,8 +167,8 @@ pub(super) fn reply(text: &str) -> String {
 }
 
 pub(super) fn thinking(lines: &[String]) -> Settings {
-    let script: Arc<dyn Model> = Arc::new(Script::read("test", &lines.join("\n")).unwrap());
-    Settings { model: Some(script), ..Settings::default() }
+    let script = Arc::new(Script::read("test", &lines.join("\n")).unwrap());
+    Settings { model: Some(OpenedModel::new(script)), ..Settings::default() }
 }
 
 #[tokio::test]
@@ -283,7 +287,7 @@ async fn faults_failures_and_budgets_end_a_turn_with_their_reasons() {
     let missing = || call("file_read", json!({"path": "agents/self/nothing"}));
     let few = |mut settings: Settings, limits| {
         settings.limits = limits;
-        settings.prices = Prices { input_per_mtok: 1e6, output_per_mtok: 0.0 };
+        settings.prices = Prices { input_per_mtok: 1e6, output_per_mtok: 0.0, ..Prices::default() };
         settings
     };
     let free = BudgetLimits::default();

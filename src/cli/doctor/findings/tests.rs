@@ -154,13 +154,15 @@ fn symbols_on_redis_are_as_safe_as_redis_keeps_them() {
         RedisDurability::Behind("no".to_owned()),
         RedisDurability::Snapshots,
         RedisDurability::Nothing,
+        RedisDurability::Evicts("allkeys-lru".to_owned()),
     ];
     let all: Vec<String> = lost.map(|kept| render(&on(kept)).lines().next().unwrap_or_default().to_owned()).to_vec();
     expect![[r#"
         Weak symbols: are in redis at r:1, which may lose the changes of the last second: appendfsync is everysec
         Weak symbols: are in redis at r:1, which may lose the changes of the last half minute or more: appendfsync is no
         Weak symbols: are in redis at r:1, which may lose all changes since its last snapshot: appendonly is no
-        Weak symbols: are in redis at r:1, which loses every symbol when it ends: it has neither a log nor snapshots"#]]
+        Weak symbols: are in redis at r:1, which loses every symbol when it ends: it has neither a log nor snapshots
+        Weak symbols: are in redis at r:1, which drops symbols when it is full: maxmemory-policy is allkeys-lru"#]]
     .assert_eq(&all.join("\n"));
 }
 

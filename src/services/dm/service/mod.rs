@@ -16,7 +16,6 @@ use super::store::{Campaigns, GameLibrary};
 use crate::agent::own_model::OwnModel;
 use crate::service::{Serve, typed};
 use crate::services::prompts::Library;
-use crate::spec::ModelKind;
 use acheron_base::{Clock, ConfinedDir, Result};
 
 /// The parts from which the game master of one agent is built.
@@ -25,8 +24,6 @@ pub struct DmParts {
     pub root: ConfinedDir,
     /// The narrator: the agent's model, or the one that the mountspec names.
     pub model: OwnModel,
-    /// Whether the mountspec names a narrator.
-    pub named: bool,
     pub prompts: Arc<Library>,
     /// Cartridges, template and pages of the engine.
     pub library: GameLibrary,
@@ -35,19 +32,13 @@ pub struct DmParts {
 
 /// The game master of one agent, ready to be served.
 pub fn served(parts: DmParts) -> Result<Arc<dyn Serve>> {
-    let DmParts { root, model, named, prompts, library, clock } = parts;
-    typed(Dm::new(GameSession::new(Campaigns::open(root, library), narrator(model, named, prompts), clock)))
+    let DmParts { root, model, prompts, library, clock } = parts;
+    typed(Dm::new(GameSession::new(Campaigns::open(root, library), narrator(model, prompts), clock)))
 }
 
-/// The narrator that the mountspec names. Without one, the agent's own model if it can tell a story: a script or a
-/// recording of the chat knows nothing of the game, and the kernel narrates.
-fn narrator(own: OwnModel, named: bool, prompts: Arc<Library>) -> Arc<dyn Narrator> {
-    let open = move || match own.described()?.kind {
-        ModelKind::Openai | ModelKind::Anthropic => own.open(),
-        _ if named => own.open(),
-        _ => Ok(None),
-    };
-    Arc::new(ModelNarrator::new(open, prompts))
+/// The narrator that the mountspec names, or the agent's own model. Where that is the guide, the kernel narrates.
+fn narrator(own: OwnModel, prompts: Arc<Library>) -> Arc<dyn Narrator> {
+    Arc::new(ModelNarrator::new(move || own.open(), prompts))
 }
 
 #[cfg(test)]

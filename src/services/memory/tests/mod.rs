@@ -316,3 +316,21 @@ fn a_summary_is_linked_to_what_it_sums_up() {
     let made = write(&store, |tx| tx.sum_up(None, "x".into(), vec![])).unwrap();
     assert_eq!(made.head.name, "summary-2");
 }
+
+#[test]
+fn a_memory_is_found_by_other_endings_and_one_with_old_words_is_indexed_again() {
+    let store = TestStore::new();
+    create(&store, note("ferry-repairs", "He repaired the HashMap of tolls"));
+    for query in ["repairing", "toll", "hashmap", "map", "repair"] {
+        assert_eq!(found(&store, words(query)), ["ferry-repairs@1"], "{query}");
+    }
+    // As a version before had it: the words as they stand, and the mark of no version.
+    let before = "DELETE FROM memory_now; DELETE FROM memory_ever; UPDATE memory_agents SET words = 0";
+    store.write_blocking(move |tx| Ok(tx.execute_batch(before)?)).unwrap();
+    assert!(found(&store, words("toll")).is_empty());
+    assert!(store.look(|conn| rows::has_old_words(conn, "charon")).unwrap());
+    store.write_blocking(|tx| rows::index_again(tx, "charon")).unwrap();
+    assert_eq!(found(&store, words("toll")), ["ferry-repairs@1"]);
+    assert_eq!(found(&store, MemorySearch { history: true, ..words("tolls") }), ["ferry-repairs@1"]);
+    assert!(!store.look(|conn| rows::has_old_words(conn, "charon")).unwrap());
+}

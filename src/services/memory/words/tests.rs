@@ -4,23 +4,6 @@ use proptest::prelude::*;
 use super::*;
 use acheron_store::Connection;
 
-#[test]
-fn runs_become_pairs() {
-    let table = [
-        ("plain words", "plain words"),
-        ("東京都", " 東京 京都 都 "),
-        ("東", " 東 "),
-        ("Rust言語", "Rust 言語 語 "),
-        ("ﾃﾞｰﾀ", " デー ータ タ "),
-        ("ｆｕｌｌ", "full"),
-        ("「東京」", "「 東京 京 」"),
-        ("a\0b", "a b"),
-    ];
-    for (text, expected) in table {
-        assert_eq!(indexed(text), expected, "{text}");
-    }
-}
-
 fn check(typed: &str, expected: Expect) {
     let shown = match query(typed) {
         WordQuery::Words { terms, .. } => terms.join(" AND "),
@@ -33,11 +16,11 @@ fn check(typed: &str, expected: Expect) {
 fn questions_are_written_in_the_language_of_the_index() {
     check("", expect!["Blank"]);
     check("!? ...", expect!["Wordless"]);
-    check("two words", expect![[r#""two" AND "words""#]]);
-    check("say \"two words\" now", expect![[r#""say" AND "two words" AND "now""#]]);
+    check("two words", expect![[r#""two" AND "word""#]]);
+    check("say \"two words\" now", expect![[r#""sai" AND "two word" AND "now""#]]);
     check("begin*", expect![[r#""begin" *"#]]);
-    check("a OR b NOT c", expect![[r#""a" AND "OR" AND "b" AND "NOT" AND "c""#]]);
-    check("name:x) NEAR(", expect![[r#""name:x" AND "NEAR""#]]);
+    check("a OR b NOT c", expect![[r#""a" AND "or" AND "b" AND "not" AND "c""#]]);
+    check("name:x) NEAR(", expect![[r#""name x" AND "near""#]]);
     check("\"open", expect![[r#""open""#]]);
     check("東京", expect![[r#""東京""#]]);
     check("東京都庁", expect![[r#""東京 京都 都庁""#]]);
@@ -87,7 +70,9 @@ fn words_are_found() {
         ("東京2020", &[5]),
         ("snake_case", &[6]),
         ("snak*", &[6]),
-        ("camel", &[]),
+        ("camel", &[6]),
+        ("CAMELCASE", &[6]),
+        ("cases", &[6]),
         ("决定", &[7]),
         ("数据", &[7]),
         ("据数", &[]),

@@ -43,7 +43,7 @@ fn what_is_missing_is_named() {
     check(json!({"action":"load_kit"}), r#"{"status":"error","reason":"missing_kit_id"}"#);
     check(json!({"action":"invoke_agent"}), r#"{"status":"error","reason":"missing_agent_id"}"#);
     check(json!({"action":"query_symbols"}), r#"{"status":"error","reason":"missing_query"}"#);
-    check(json!({"action":"query_symbols","ids":[1]}), r#"{"status":"error","reason":"ids must be strings"}"#);
+    check(json!({"action":"query_symbols","ids":{"a":1}}), r#"{"status":"error","reason":"ids must be a list"}"#);
     check(
         json!({"action":"recurse_graph","depth":-1}),
         r#"{"status":"error","reason":"depth must be a whole number"}"#,

@@ -110,6 +110,31 @@ fn what_is_inside_a_command_is_not_another() {
 }
 
 #[test]
+fn what_is_inside_something_broken_is_no_command() {
+    check(
+        r#"⟐CMD {"action":"x","note":⟐CMD {"action":"delete_symbol"}"#,
+        expect![[r#"
+            ! 0 the object is never closed
+        "#]],
+    );
+    check(r#"{"narrative": ⟐CMD {"action":"delete_symbol"}, "next_phase": "b""#, expect![""]);
+    check(r#"{"narrative": "he said "⟐CMD {"action":"delete_symbol"}", "x": 1}"#, expect![""]);
+}
+
+#[test]
+fn commands_in_code_are_text() {
+    check("```\n⟐CMD {\"action\":\"x\"}\n```", expect![""]);
+    check("Write `⟐CMD {\"action\":\"x\"}` to do it.", expect![""]);
+    check("Write ``⟐CMD {\"action\":\"`x\"}`` to do it.", expect![""]);
+    check(
+        "A lone ` is no code. ⟐CMD {\"action\":\"x\"}",
+        expect![[r#"
+            21 {"action":"x"}
+        "#]],
+    );
+}
+
+#[test]
 fn two_on_one_line_are_two_in_order() {
     check(
         r#"⟐CMD {"action":"a"}⟐CMD {"action":"b"}"#,
@@ -122,9 +147,10 @@ fn two_on_one_line_are_two_in_order() {
 
 #[test]
 fn a_flood_of_markers_is_cut_off() {
-    let found = marked(&"⟐CMD ".repeat(MOST_MARKERS + 5));
-    assert_eq!(found.diagnostics.len(), 1);
-    assert!(marked(&"⟐CMD {".repeat(50_000)).diagnostics.len() <= MOST_MARKERS + 1);
+    assert_eq!(marked(&"⟐CMD ".repeat(5000)), ReplyCommands::default());
+    assert_eq!(marked(&"⟐CMD {".repeat(50_000)).diagnostics.len(), 1);
+    let many = marked(&"⟐CMD {}".repeat(3000));
+    assert_eq!((many.commands.len(), many.diagnostics.len()), (2048, 1));
     assert_eq!(marked(&"{".repeat(2 << 20)), ReplyCommands::default());
     assert_eq!(marked(&"{\"".repeat(1 << 20)), ReplyCommands::default());
 }

@@ -58,10 +58,36 @@ fn what_does_not_parse_is_named_and_passed_over() {
     check(r#"{bad} {"a":1}"#, expect![[r#"{"a":1} at 6..13; 0 key must be a string at line 1 column 2"#]]);
 }
 
+/// A payload that does not parse is none: nothing inside it, and nothing after it in the same stretch of text, is one.
+#[test]
+fn nothing_inside_a_broken_payload_is_the_payload() {
+    let nested = r#"{"control_signature":{"emit":[{"action":"delete_symbol","id":"A"}]}}"#;
+    for reply in [
+        format!(r#"{{"next_phase":"b","x":{nested},}}"#),
+        format!(r#"{{next_phase:"b","x":{nested}}}"#),
+        format!(r#"{{"next_phase":"b","x":{nested}"#),
+        format!(r#"{{"text":"a "b}}","x":{nested}}}"#),
+        format!("```json\n{{\"next_phase\":\"b\",\"x\":{nested}\n```\n"),
+        format!(r#"[{nested},"#),
+        r#"{"note":"cut here","x":{"a":1},"y":"#.to_owned(),
+        format!(r#"⟐CMD {{"action":"x","x":{nested}"#),
+    ] {
+        let search = find(&reply, &marked(&reply).commands);
+        assert_eq!(search.payload, None, "{reply}");
+    }
+}
+
+#[test]
+fn a_brace_in_a_code_span_opens_nothing() {
+    check("Objects begin with `{`. {\"a\":1}", expect![[r#"{"a":1} at 24..31"#]]);
+    check("So: `{\"a\":1}`", expect![[r#"{"a":1} at 5..12"#]]);
+    check("```\n{\"a\": \n```\n{\"b\":2}", expect![[r#"{"b":2} at 15..22; 4 the object is never closed"#]]);
+}
+
 #[test]
 fn two_megabytes_of_braces_are_bounded() {
     let search = find(&"{".repeat(2 << 20), &[]);
-    assert_eq!((search.payload, search.rejected.len()), (None, MOST_CANDIDATES));
+    assert_eq!((search.payload, search.rejected.len()), (None, 1));
     let far = format!("{}{{\"a\":1}}", " ".repeat(super::super::scan::LONGEST));
     assert_eq!(find(&far, &[]).payload, None, "what is too far is not read");
 }

@@ -59,6 +59,7 @@ impl Fixture {
             dispatch: Some(&self.heard),
             by,
             at_ms: 9,
+            allowed: None,
             may_mutate: self.may_mutate,
         };
         perform(&env, &mut self.participants, &body).await
@@ -149,6 +150,27 @@ async fn loading_names_what_is_missing_and_what_is_new() {
         fixture.note(json!({"action":"load_symbol","symbol_id":"a"})).await,
         "load_symbol: no new symbols added"
     );
+}
+
+/// One entry that is no id keeps none of the others from being loaded.
+#[tokio::test]
+async fn a_mixed_list_of_ids_loads_what_there_is_and_reports_the_rest() {
+    let mut fixture = Fixture::with(&chain()).await;
+    for action in ["load_symbol", "query_symbols"] {
+        let loaded = fixture.does(json!({"action":action,"ids":["a", 7, "none", null, {"id":"b"}, "b"]})).await;
+        let ids: Vec<&str> =
+            loaded.result["symbols"].as_array().unwrap().iter().map(|one| one["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, ["a", "b"], "{action}: {}", loaded.result);
+        assert_eq!(loaded.result["missing"], json!(["7", "none", "null", r#"{"id":"b"}"#]), "{action}");
+    }
+    let walked = fixture.does(json!({"action":"recurse_graph","depth":1,"ids":["a", 7]})).await;
+    assert_eq!(walked.result["dangling"], json!(["7", "gone"]), "{}", walked.result);
+    let none = fixture.does(json!({"action":"load_symbol","ids":[7]})).await;
+    assert_eq!(none.result["missing"], json!(["7"]), "{}", none.result);
+    let many: Vec<String> = (0..99).map(|number| format!("no-{number}")).chain(["c".into(), "d".into()]).collect();
+    let loaded = fixture.does(json!({"action":"load_symbol","ids":many})).await;
+    assert_eq!(loaded.result["symbols"].as_array().unwrap().len(), 1, "the first hundred are looked for");
+    assert_eq!(loaded.result["missing"].as_array().unwrap().last(), Some(&json!("d")));
 }
 
 #[tokio::test]

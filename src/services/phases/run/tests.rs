@@ -72,7 +72,7 @@ impl Stage {
             symbol_store,
             histories: Arc::new(histories),
             speaker: script.clone(),
-            defaults,
+            defaults: Arc::new(move || Ok(defaults.clone())),
             clock: Clock::at(7),
             token_budget: token_budget(8192, 200_000),
         };
@@ -116,12 +116,21 @@ async fn a_model_that_obeys_its_prompts_walks_all_five_phases() {
         visited,
         ["symbolize_input", "recurse_thought", "synthesize_symbols", "validate_symbols", "build_output"]
     );
-    assert_eq!((report.reply.as_str(), report.stop_reason), ("the end", Stop::Complete));
+    assert_eq!((report.reply.as_str(), report.stop_reason), ("the end", Stop::PlainText));
     assert_eq!(report.intermediate_responses.len(), 5);
     let keys: Vec<String> = json!(report).as_object().unwrap().keys().cloned().collect();
     assert_eq!(
         keys,
-        ["run_id", "reply", "symbols_used", "history_length", "commands", "intermediate_responses", "stop_reason"]
+        [
+            "run_id",
+            "reply",
+            "reply_raw",
+            "symbols_used",
+            "history_length",
+            "commands",
+            "intermediate_responses",
+            "stop_reason"
+        ]
     );
     assert_eq!(run.pages().status.state, "done");
 }
@@ -133,6 +142,108 @@ async fn two_phases_are_two_calls_and_the_reply_is_the_second_text() {
     assert_eq!((stage.asked().len(), report.reply.as_str()), (2, "{\"next_phase\": null, \"note\": 1}"));
     assert_eq!(report.intermediate_responses[0].next_phase, Some(json!("02-synthesize")));
     assert!(report.intermediate_responses[1].payload.is_some());
+}
+
+/// A person reads the narrative; the whole answer is kept beside it.
+#[tokio::test]
+async fn the_reply_is_what_a_person_reads() {
+    let said = |reply: &str| {
+        let reply = reply.to_owned();
+        async move {
+            let stage = Stage::new(&[&reply]).await;
+            let (report, run) = stage.run(order("q")).await;
+            let report = json!(report.unwrap());
+            assert_eq!(report["reply_raw"], reply);
+            assert_eq!(json!(run.pages())["reply_raw"], reply);
+            let kept = stage.engine.histories.read("s").unwrap();
+            assert_eq!(kept.last().unwrap().content, report["reply"].as_str().unwrap(), "the session keeps it too");
+            report["reply"].as_str().unwrap().to_owned()
+        }
+    };
+    let object = json!({"narrative": "Say sorry first.", "next_phase": null});
+    let command = json!({"action": "load_symbol", "ids": ["x"]});
+    assert_eq!(said(&format!("<think>hm</think>\n```json\n{object}\n```\n⟐CMD {command}")).await, "Say sorry first.");
+    assert_eq!(said("<think>hm</think>Say sorry.").await, "Say sorry.");
+    assert_eq!(said(&format!("Say sorry.\n⟐CMD {command}\n{}", json!({"next_phase": null}))).await, "Say sorry.");
+    assert_eq!(said("{\"next_phase\":null,\"note\":1}").await, "{\"next_phase\":null,\"note\":1}");
+}
+
+/// What did not fit into any prompt was not used.
+#[tokio::test]
+async fn the_symbols_used_are_those_that_a_prompt_showed() {
+    let mut stage = Stage::new(&["measured", "done"]).await;
+    let (report, run) = stage.run(order("mend trust")).await;
+    let all = report.unwrap().symbols_used;
+    assert!(all.len() > 1, "{all:?}");
+    // A window of the size of that prompt holds less of it: a part is kept free.
+    let tokens = run.pages().trace[0]["context"]["tokens"].as_u64().unwrap() as usize;
+    stage.engine.token_budget = token_budget(tokens, 200_000);
+    let (report, run) = stage.run(order("mend trust")).await;
+    let shown: Vec<String> = serde_json::from_value(run.pages().trace[0]["context"]["symbols"].clone()).unwrap();
+    assert!(shown.len() < all.len(), "the window is too large for this test");
+    assert_eq!(report.unwrap().symbols_used, shown);
+    assert_eq!(run.pages().symbols, shown);
+}
+
+fn set_of(files: &[(&str, &str)]) -> (TempDir, Arc<Library>) {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("own")).unwrap();
+    for (name, text) in files {
+        std::fs::write(dir.path().join("own").join(name), text).unwrap();
+    }
+    let library = Arc::new(Library::open(Some(dir.path())));
+    (dir, library)
+}
+
+/// A phase says which commands it allows and which phases may follow; both bind every run.
+#[tokio::test]
+async fn a_phase_allows_only_its_commands_and_routes() {
+    let (_dir, library) = set_of(&[
+        ("00-a.txt", "---\nphase_id: a\ncommands: [load_symbol]\nroutes: [b]\n---\nA"),
+        ("01-b.txt", "---\nphase_id: b\ncommands: []\nroutes: []\n---\nB"),
+        ("02-c.txt", "---\nphase_id: c\n---\nC"),
+        ("notes.md", "only notes"),
+    ]);
+    let emit = |next: Value| {
+        json!({"control_signature": {"emit": [{"action": "load_symbol", "ids": ["x"]},
+            {"action": "delete_symbol", "id": "ACH-Trust-Repair-005"}]}, "next_phase": next})
+        .to_string()
+    };
+    let mut stage = Stage::new(&[&emit(json!("b")), &emit(json!("c")), &to("c")]).await;
+    stage.engine.library = library;
+    let own = || RunRequest { set: "own".into(), ..order("q") };
+    let report = stage.run(own()).await.0.unwrap();
+    let told: Vec<String> = report.commands.iter().map(|one| one["result"].to_string()).collect();
+    assert_eq!(told.len(), 4);
+    assert!(told[0].contains("missing"), "{told:?}");
+    assert_eq!(told[1], r#"{"status":"refused","reason":"phase a allows load_symbol, not delete_symbol"}"#);
+    assert_eq!(told[2], r#"{"status":"refused","reason":"phase b allows no commands"}"#);
+    assert_eq!(json!(report.stop_reason), "route_refused", "b may go nowhere");
+    assert!(stage.engine.symbol_store.get(DocumentKind::Symbol, "ACH-Trust-Repair-005").await.unwrap().is_some());
+    let (report, run) = stage.run(own()).await;
+    assert_eq!(json!(report.unwrap().stop_reason), "route_refused");
+    assert_eq!(run.pages().status.message, "phase a may be followed by b, not by `c`");
+}
+
+/// A file that is no phase is none; one that is broken is listed with its fault and the others go on.
+#[tokio::test]
+async fn a_broken_phase_is_listed_with_its_fault() {
+    let (_dir, library) = set_of(&[
+        ("00-a.txt", "---\nphase_id: a\n---\nA"),
+        ("01-b.txt", "---\nphase_id: b\nmax_visits: none\n---\nB"),
+        ("02-c.txt", "---\nphase_id: c\ncommands: [fly]\n---\nC"),
+        ("03-d.txt", "---\nphase_id: d\nroutes: [nowhere]\n---\nD"),
+        ("04-e.txt", "a phase by its number"),
+        ("notes.md", "only notes"),
+    ]);
+    let set = super::super::library::set(&library, "own").unwrap();
+    let ids: Vec<&str> = set.phases.iter().map(|phase| phase.phase_id.as_str()).collect();
+    assert_eq!(ids, ["a", "e"]);
+    let faults: Vec<String> = set.faults.iter().map(|fault| format!("{}: {}", fault.file, fault.message)).collect();
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    assert!(faults[0].contains("01-b") && faults[0].contains("max_visits is a whole number"), "{faults:?}");
+    assert!(faults[1].contains("02-c") && faults[1].contains("`fly`"), "{faults:?}");
+    assert!(faults[2].contains("03-d") && faults[2].contains("`nowhere`"), "{faults:?}");
 }
 
 #[tokio::test]

@@ -46,7 +46,10 @@ fn the_wrong_key_is_named_and_not_the_data_blamed() {
     let (line, _) = seal(&at("s", 0, FIRST), "x");
     let fault = keys(2).open(&at("s", 0, FIRST), &line).unwrap_err();
     let id = keys(1).ids()[0].to_owned();
-    assert_eq!(fault.message, format!("line 1 of session s was sealed with the key {id}, which is not among ours"));
+    let expected = format!(
+        "line 1 of session s was sealed with the key {id}, which is not among ours; add its line to history.key"
+    );
+    assert_eq!(fault.message, expected);
 }
 
 #[test]

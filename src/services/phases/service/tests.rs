@@ -99,6 +99,7 @@ impl TestHost {
             clock,
             random: Random::real(),
             token_budget,
+            defaults: Arc::new(|| crate::services::symbols::catalogue::defaults_of_library(None)),
         };
         let phases = open(&dir.path().join("home"), "ada", parts).unwrap();
         let mut root = Listing::default().with("jobs", Node::dir(jobs::files::directory(&jobs, "ada")));
@@ -144,7 +145,7 @@ async fn a_run_leaves_its_files() {
     let dir = format!("phases/runs/{id}");
     assert_eq!(
         host.names(&dir),
-        ["commands.ndjson", "context.md", "reply.txt", "status.json", "symbols.json", "trace.ndjson"]
+        ["commands.ndjson", "context.md", "reply.raw.txt", "reply.txt", "status.json", "symbols.json", "trace.ndjson"]
     );
     assert_eq!(host.read(&format!("{dir}/reply.txt")).await, result["result"]["reply"].as_str().unwrap());
     assert_eq!(host.json(&format!("{dir}/status.json")).await["state"], "done");
@@ -258,13 +259,102 @@ async fn symbols_are_files_and_operations() {
     let many = host.call("symbols", "list", json!({"limit": 51})).await;
     assert_eq!(many["error"]["message"], "limit is 51, over 50");
     let bulk = json!({"catalogue": {"symbols": [{"id": "bulk-one-001"}, {"id": "mine-one-001", "macro": "no"}]}});
-    assert_eq!(host.call("symbols", "import", bulk).await["result"], json!({"stored": 1, "kept": 1}));
+    assert_eq!(host.call("symbols", "import", bulk).await["result"], json!({"stored": 1, "kept": 1, "refused": []}));
     let walked = host.call("symbols", "walk", json!({"ids": ["ACH-Trust-Repair-005"]})).await;
     assert_eq!(walked["result"]["symbols"].as_array().unwrap().len(), 3);
     let kit = host.call("symbols", "kit", json!({"id": "Repair Kit"})).await;
     assert_eq!(kit["result"]["agents"][0]["id"], "ACH-P002");
     let out = host.call("symbols", "export", json!({})).await;
     assert_eq!(out["result"]["agents.json"]["personas"][0]["id"], "ACH-P001");
+}
+
+/// One faulty symbol does not keep the others out, and it is named; on request nothing is stored then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_faulty_symbol_of_an_import_is_named_and_the_rest_is_stored() {
+    let host = TestHost::new(Arc::new(OfflineSpeaker));
+    let symbols = json!([{"id": "imp-one-001"}, {"id": "imp-two-002", "macro": 7}, 5, {"id": "imp-three-003"}]);
+    let refused = json!({"catalogue": {"symbols": symbols}, "all_or_none": true});
+    let none = host.call("symbols", "import", refused).await;
+    assert_eq!(none["error"]["code"], "invalid_payload", "{none}");
+    assert!(none["error"]["message"].as_str().unwrap().contains("symbol 1 (imp-two-002)"), "{none}");
+    assert!(host.read("symbols/items/imp-one-001.json").await.starts_with("! not_found"));
+    let taken = host.call("symbols", "import", json!({"catalogue": {"symbols": symbols}})).await;
+    assert_eq!((&taken["result"]["stored"], &taken["result"]["kept"]), (&json!(2), &json!(0)), "{taken}");
+    let refused = taken["result"]["refused"].as_array().unwrap();
+    let shown: Vec<(&Value, &Value)> = refused.iter().map(|one| (&one["index"], &one["id"])).collect();
+    assert_eq!(shown, [(&json!(1), &json!("imp-two-002")), (&json!(2), &Value::Null)]);
+    assert!(refused[0]["message"].as_str().unwrap().contains("macro"), "{taken}");
+    assert_eq!(host.json("symbols/items/imp-three-003.json").await["id"], "imp-three-003");
+    let walked = host.call("symbols", "walk", json!({"ids": ["ACH-Trust-Repair-005", "nothing-here"]})).await;
+    assert_eq!(walked["result"]["missing"], json!(["nothing-here"]), "{walked}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn undo_goes_back_any_number_of_changes() {
+    let host = TestHost::new(Arc::new(OfflineSpeaker));
+    for name in ["one", "two", "three", "four", "five"] {
+        host.call("symbols", "put", json!({"body": {"id": "back-001", "name": name}})).await;
+    }
+    let name = async |arguments: Value| {
+        let done = host.call("symbols", "undo", arguments).await;
+        (done["result"]["body"]["name"].clone(), done["error"]["message"].clone())
+    };
+    assert_eq!(name(json!({"id": "back-001"})).await.0, "four");
+    assert_eq!(name(json!({"id": "back-001"})).await.0, "three", "a second undo goes on, not forward again");
+    assert_eq!(name(json!({"id": "back-001", "changes": 2})).await.0, "one");
+    assert_eq!(name(json!({"id": "back-001", "to_version": 5})).await.0, "five", "forward again");
+    assert_eq!(name(json!({"id": "back-001"})).await.0, "one");
+    let (none, why) = name(json!({"id": "back-001", "changes": 9})).await;
+    assert_eq!((none, why), (Value::Null, json!("symbol back-001: 9 changes cannot be undone: there is 1")));
+    assert_eq!(name(json!({"id": "back-001", "to_version": 99})).await.1, "symbol back-001: there is no version 99");
+    assert_eq!(name(json!({"id": "back-001"})).await, (Value::Null, Value::Null), "before its first change it is gone");
+    assert!(host.read("symbols/items/back-001.json").await.starts_with("! not_found"));
+}
+
+/// Sessions are exported, repaired at the first damage, and cleared; others are not touched.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_exported_repaired_and_cleared() {
+    let host = TestHost::new(Arc::new(OfflineSpeaker));
+    for session in ["first", "second"] {
+        let run = json!({"query": format!("words of {session}"), "session_id": session});
+        assert_eq!(host.call("phases", "run", run).await["ok"], true);
+    }
+    let whole = host.call("phases", "export_session", json!({"session_id": "first"})).await;
+    let records = whole["result"]["records"].as_array().unwrap().clone();
+    assert!(records.len() > 2, "{whole}");
+    assert_eq!((&records[0]["role"], &records[0]["content"]), (&json!("query"), &json!("words of first")));
+    let sound = host.call("phases", "repair_session", json!({"session_id": "first"})).await;
+    assert_eq!((&sound["result"]["kept"], &sound["result"]["lost"]), (&json!(records.len()), &json!(0)), "{sound}");
+    let file = host.dir.path().join("home/phases/first.sealed");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let last = lines[1].pop().unwrap();
+    lines[1].push(if last == 'A' { 'B' } else { 'A' });
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let broken = host.call("phases", "export_session", json!({"session_id": "first"})).await;
+    assert_eq!(broken["ok"], false, "{broken}");
+    let run = json!({"query": "more", "session_id": "first"});
+    assert_eq!(host.call("phases", "run", run.clone()).await["ok"], false, "a damaged session takes nothing");
+    let repaired = host.call("phases", "repair_session", json!({"session_id": "first"})).await;
+    assert_eq!((&repaired["result"]["kept"], &repaired["result"]["lost"]), (&json!(1), &json!(records.len() - 1)));
+    let why = repaired["result"]["damage"].as_str().unwrap();
+    assert!(why.starts_with("line 2 of session first"), "{why}");
+    let kept = repaired["result"]["copy"].as_str().unwrap();
+    let copy = std::fs::read_to_string(host.dir.path().join("home/phases").join(kept)).unwrap();
+    assert_eq!(copy, lines.join("\n") + "\n", "what was cut off is kept aside");
+    let again = host.call("phases", "export_session", json!({"session_id": "first"})).await;
+    assert_eq!(again["result"]["records"], json!([records[0]]));
+    assert_eq!(host.call("phases", "run", run).await["ok"], true);
+    let cleared = host.call("phases", "clear_session", json!({"session_id": "first"})).await;
+    assert_eq!(cleared["result"]["cleared"], true, "{cleared}");
+    assert_eq!(host.names("phases/sessions"), ["second"]);
+    assert!(!file.exists());
+    let anew = host.call("phases", "run", json!({"query": "anew", "session_id": "first"})).await;
+    assert_eq!(anew["ok"], true, "a cleared session begins anew: {anew}");
+    let nothing = host.call("phases", "clear_session", json!({"session_id": "third"})).await;
+    assert_eq!(nothing["result"]["cleared"], false);
+    let none = host.call("phases", "export_session", json!({"session_id": "third"})).await;
+    assert_eq!(none["error"]["code"], "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,6 +6,7 @@ pub fn source(stem: &str, id: &str, aliases: &[&str], max_visits: Option<u32>) -
         phase_id: (!id.is_empty()).then(|| id.to_owned()),
         aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
         max_visits,
+        ..PhaseSource::default()
     }
 }
 

@@ -46,9 +46,42 @@ fn a_run_goes_where_the_payload_says() {
 
 #[test]
 fn a_run_is_complete_when_no_phase_is_asked_for() {
-    for reply in ["{}", r#"{"next_phase":null}"#, r#"{"next_phase":""}"#, "plain text", ""] {
+    for reply in ["{}", r#"{"next_phase":null}"#, r#"{"next_phase":""}"#] {
         check(false, &[reply], "a: complete: no next phase was asked for");
     }
+}
+
+#[test]
+fn the_reason_tells_why_there_was_no_payload() {
+    for (reply, expected) in [
+        ("", "empty: the reply is empty"),
+        ("<think>only thoughts</think>\n", "empty: the reply is empty"),
+        ("plain text", "plain_text: the reply is plain text"),
+        ("words in {braces} [1]", "plain_text: the reply is plain text"),
+        (r#"{"next_phase":"b","x":{"a":1}"#, "cut: the reply ends in the middle of an object"),
+        ("```json\n{\"next_phase\":\"b\",", "cut: the reply ends in the middle of an object"),
+        ("<think>never ends", "cut: the reply ends in the middle of a thought"),
+        (r#"{"next_phase":"b",}"#, "no_payload: the object is no JSON: trailing comma at line 1 column 19"),
+        (r#"[{"next_phase":"b"}]"#, "no_payload: the reply has no object"),
+        (r#"⟐CMD {"action":"x"}"#, "no_payload: the reply has commands and no payload"),
+    ] {
+        check(false, &[reply], &format!("a: {expected}"));
+    }
+}
+
+/// The conditions of a payload that all hold end the run; one that does not hold is not passed over in silence.
+#[test]
+fn termination_conditions_are_obeyed() {
+    let hold = r#"{"next_phase":"b","termination_conditions":{"narrative_ready":true}}"#;
+    check(false, &[hold], "a: complete: the termination conditions hold: narrative_ready");
+    let some = r#"{"next_phase":"b","termination_conditions":{"ready":true,"validated":false}}"#;
+    check(false, &[some, "{}"], "a b: complete: no next phase was asked for");
+    let open = r#"{"next_phase":null,"termination_conditions":{"ready":true,"validated":false}}"#;
+    check(false, &[open], "a: unfinished: no next phase was asked for, but validated does not hold");
+    let listed = r#"{"next_phase":"b","context_state":{"ready":true},"termination_conditions":["ready"]}"#;
+    check(false, &[listed], "a: complete: the termination conditions hold: ready");
+    let words = r#"{"next_phase":"b","termination_conditions":["all is said"]}"#;
+    check(false, &[words, "{}"], "a b: complete: no next phase was asked for");
 }
 
 #[test]

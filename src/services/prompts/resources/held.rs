@@ -14,7 +14,7 @@ pub struct Resources {
     held: Mutex<HeldResources>,
 }
 
-type MadeResources = Vec<(String, Arc<dyn Resource>)>;
+pub(super) type MadeResources = Vec<(String, Arc<dyn Resource>)>;
 
 #[derive(Default)]
 pub(super) struct HeldResources {
@@ -73,6 +73,21 @@ impl Resources {
     pub fn hold_all(&self) -> Result<()> {
         let singles = self.registry.all().filter(|binding| binding.scope == Scope::Singleton);
         singles.map(|binding| binding.name.clone()).try_for_each(|name| self.get(&name).map(drop))
+    }
+
+    /// Makes what lives as long as the innermost call, or is made for each use: one of each for this call.
+    pub(super) fn hold_call(&self) -> Result<MadeResources> {
+        let names: Vec<(String, Scope)> = self.registry.all().map(|one| (one.name.clone(), one.scope)).collect();
+        let mut own = MadeResources::new();
+        for (name, scope) in names.into_iter().filter(|(_, scope)| *scope != Scope::Singleton) {
+            let made = self.get(&name)?;
+            if scope == Scope::Prototype {
+                // Nobody else holds it, so it ends with the call.
+                self.held()?.calls.last_mut().into_iter().for_each(|call| call.push((name.clone(), made.clone())));
+            }
+            own.push((name, made));
+        }
+        Ok(own)
     }
 
     /// A new life for what lives as long as one tool call; the outer one goes on when it ends.

@@ -10,8 +10,8 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Resources;
 use super::held::{fault, shut};
+use super::{Resource, Resources};
 use acheron_base::{Code, Error, Result};
 
 const VERSION: &str = "1";
@@ -131,7 +131,14 @@ impl Resources {
     pub fn begin(self: &Arc<Self>, id: &str, now_ms: u64, tag: Option<&str>, tool: &str) -> Result<Transaction> {
         let snapshot = self.snapshot(id, now_ms, tag, Some(tool))?;
         self.enter_call()?;
-        Ok(Transaction { resources: self.clone(), snapshot: Some(snapshot) })
+        let mut transaction = Transaction { resources: self.clone(), snapshot: Some(snapshot), own: Vec::new() };
+        // What lives as long as this call is part of it. If it cannot be made, there is nothing to take back yet.
+        for (name, resource) in self.hold_call()? {
+            let state = resource.snapshot();
+            let state = state.map_err(|error| fault(&format!("`{name}` gave no snapshot: {error}"), error.code))?;
+            transaction.own.extend(state.map(|state| (name, resource, state)));
+        }
+        Ok(transaction)
     }
 }
 
@@ -139,12 +146,15 @@ impl Resources {
 pub struct Transaction {
     resources: Arc<Resources>,
     snapshot: Option<Snapshot>,
+    /// The resources of this call alone, and the states in which it found them.
+    own: Vec<(String, Arc<dyn Resource>, Value)>,
 }
 
 impl Transaction {
     /// Keeps the changes.
     pub fn commit(mut self) -> Result<()> {
         if let Some(snapshot) = self.snapshot.take() {
+            self.own.drain(..).for_each(|(_, resource, state)| resource.forget(&state));
             self.resources.leave_call();
             self.resources.forget(&snapshot);
         }
@@ -157,10 +167,16 @@ impl Transaction {
 
     fn undo(&mut self) -> Result<()> {
         let Some(snapshot) = self.snapshot.take() else { return Ok(()) };
+        let own = std::mem::take(&mut self.own);
+        let back = own.iter().try_for_each(|(name, resource, state)| {
+            let done = resource.prepare(state).and_then(|()| resource.restore(state));
+            done.map_err(|error| fault(&format!("restore failed at `{name}`: {error}"), Code::ExecutionFailed))
+        });
+        own.iter().for_each(|(_, resource, state)| resource.forget(state));
         self.resources.leave_call();
         self.resources.restore(&snapshot)?;
         self.resources.forget(&snapshot);
-        Ok(())
+        back
     }
 }
 

@@ -10,11 +10,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::super::override_store::OverrideStore;
+use super::super::resources::Resource;
+use super::super::resources::kinds::MakeResource;
 use super::super::{Library, files};
 use super::OpenedProject;
 use super::{Prompts, PromptsParts};
+use crate::agent::test_paid::paid;
 use crate::contract::Operation;
-use crate::model::Model;
 use crate::model::script::Script;
 use crate::policy::PrincipalCaller;
 use crate::service::test_access::AllowAll;
@@ -22,6 +24,7 @@ use crate::service::test_context::test_context;
 use crate::service::{Cx, Service, ServiceContext, ServiceInstance, directory, typed};
 use crate::state::TestStore;
 use acheron_base::{Clock, ConfinedDir, Error, Result};
+use acheron_prompts::manifest::Need;
 use acheron_vfs::{Caller, Listing, Node, Tree};
 
 /// A service that writes into the project and then does as it is told.
@@ -57,9 +60,31 @@ impl Service for FileWriter {
             "well" => Ok(json!({"ok": true})),
             "badly" => Ok(json!({"ok": false, "why": "ink"})),
             "not at all" => std::future::pending().await,
+            "with exit code 0" => Ok(json!({"ok": true, "exit_code": 0})),
+            "with exit code 3" => Ok(json!({"ok": true, "exit_code": 3})),
             _ => Err(Error::failed("the pen broke")),
         }
     }
+}
+
+/// A resource that Rust code adds: one file of its own.
+struct Counter(std::sync::atomic::AtomicI64);
+
+impl Resource for Counter {
+    fn snapshot(&self) -> Result<Option<Value>> {
+        Ok(Some(json!(self.0.load(std::sync::atomic::Ordering::SeqCst))))
+    }
+    fn restore(&self, snapshot: &Value) -> Result<()> {
+        self.0.store(snapshot.as_i64().unwrap_or(0), std::sync::atomic::Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+fn counters() -> MakeResource {
+    Arc::new(|need: &Need| {
+        let first = need.initial.as_ref().and_then(Value::as_i64).unwrap_or(0);
+        Ok(Arc::new(Counter(first.into())) as _)
+    })
 }
 
 struct TestHost {
@@ -104,7 +129,7 @@ impl TestHost {
     fn at(folder: tempfile::TempDir, script: &str) -> TestHost {
         let store = TestStore::new();
         let context = test_context(&store, Clock::real(), Arc::new(AllowAll));
-        let model: Arc<dyn Model> = Arc::new(Script::read("s", script).unwrap());
+        let model = paid(Arc::new(Script::read("s", script).unwrap()));
         let here = folder.path().join("here");
         let project = here.clone();
         let prompts = Prompts::new(PromptsParts {
@@ -119,6 +144,7 @@ impl TestHost {
                 name => Err(Error::not_found(format!("there is no project `{name}`"))),
             }),
             models: Some(Arc::new(move |_| Ok(model.clone()))),
+            kinds: [("counter".to_owned(), counters())].into(),
         })
         .unwrap();
         let mut home = Listing::default();
@@ -211,7 +237,7 @@ async fn a_prompt_is_opened_filled_in_read_answered_and_understood_by_files_alon
 
         With care.
         summary
-        ! invalid_payload: visibility is full or summary
+        ! invalid_payload: section how: visibility is `full` or `summary`, not "loud"
         ! invalid_payload: summary visibility requested for section `task` but no summary is defined (section task)
         --- again
         ## 1. Task
@@ -248,12 +274,6 @@ async fn a_prompt_is_opened_filled_in_read_answered_and_understood_by_files_alon
               "start": 8,
               "path": "pages",
               "message": "expected integer, not a number with a fraction"
-            },
-            {
-              "from": "text",
-              "start": 8,
-              "path": "pages",
-              "message": "expected integer, not a number with a fraction"
             }
           ]
         }
@@ -278,7 +298,8 @@ async fn an_open_prompt_outlives_the_host_and_is_gone_when_it_is_closed() {
     assert_eq!(again.message, "a prompt is open as `w` already");
     host.call("close", json!({"open_id": "w"})).await.unwrap();
     assert!(host.cat("open/w/text").await.starts_with("! not_found"));
-    assert_eq!(host.call("close", json!({"open_id": "w"})).await.unwrap_err().message, "no prompt is open as `w`");
+    let again = host.call("close", json!({"open_id": "w"})).await.unwrap();
+    assert_eq!(again, json!({"closed": "w", "was_open": false, "errors": []}), "closing what is not open is nothing");
     let host = TestHost::at(host.folder, "");
     assert_eq!(host.call("list", json!({})).await.unwrap()["open"], json!([]));
 }
@@ -320,6 +341,119 @@ async fn a_cancelled_tool_is_taken_back_before_the_next_one_begins() {
     assert_eq!((&next["rolled_back"], host.note().as_str()), (&json!(true), "as it was"));
 }
 
+/// A prompt whose files live as long as a call, or are made for each use: both are taken back with the rest.
+fn scoped(scope: &str, tool: Value) -> String {
+    json!({"ns": "instance", "key": scope, "resources": {"files": {"kind": "filesystem", "project": "here", "scope": scope}},
+        "sections": [{"key": "files", "title": "Files", "tools": [tool]}]})
+    .to_string()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_resource_of_any_scope_is_taken_back() {
+    for scope in ["singleton", "tool_call", "prototype"] {
+        let host = TestHost::new("");
+        let tool = json!({"name": "pen.write", "description": "Writes a note."});
+        put(host.folder.path(), &format!("prompts/instance/{scope}/prompt.json"), &scoped(scope, tool));
+        host.call("reload", json!({})).await.unwrap();
+        host.call("open", json!({"prompt": format!("instance/{scope}"), "id": "w"})).await.unwrap();
+        let tool = |ends: &str| json!({"open_id": "w", "tool": "pen.write", "arguments": {"text": ends, "ends": ends}});
+        let broke = host.call("call_tool", tool("in pieces")).await.unwrap_err();
+        assert_eq!(broke.message, "pen.write: the pen broke; all resources are as they were");
+        assert_eq!(host.note(), "as it was", "{scope}");
+        let job =
+            host.context.call(&Caller::operator(), "ada", "prompts", "call_tool", tool("not at all")).await.unwrap();
+        while host.note() != "not at all" {
+            tokio::task::yield_now().await;
+        }
+        job.cancel.cancel();
+        job.end().await;
+        let next = host.call("call_tool", tool("badly")).await.unwrap();
+        assert_eq!((&next["rolled_back"], host.note().as_str()), (&json!(true), "as it was"), "{scope}");
+        let well = host.call("call_tool", tool("well")).await.unwrap();
+        assert_eq!((&well["ok"], host.note().as_str()), (&json!(true), "well"), "{scope}");
+        let left = std::fs::read_dir(host.folder.path().join("home/copies")).unwrap().count();
+        assert_eq!(left, 0, "{scope}: no copy is left behind");
+    }
+}
+
+/// What a section calls a failure is one, also where the service says that the call went well.
+#[tokio::test]
+async fn a_failure_that_the_section_names_is_taken_back() {
+    let host = TestHost::new("");
+    let tool = json!({"name": "pen.write", "description": "Writes a note.", "fails_unless": {"exit_code": 0}});
+    put(host.folder.path(), "prompts/instance/singleton/prompt.json", &scoped("singleton", tool));
+    host.call("reload", json!({})).await.unwrap();
+    host.call("open", json!({"prompt": "instance/singleton", "id": "w"})).await.unwrap();
+    let tool = |ends: &str| json!({"open_id": "w", "tool": "pen.write", "arguments": {"text": ends, "ends": ends}});
+    let failed = host.call("call_tool", tool("with exit code 3")).await.unwrap();
+    assert_eq!((&failed["ok"], &failed["rolled_back"]), (&json!(false), &json!(true)), "{failed}");
+    assert_eq!(host.note(), "as it was");
+    let done = host.call("call_tool", tool("with exit code 0")).await.unwrap();
+    assert_eq!((&done["ok"], host.note().as_str()), (&json!(true), "with exit code 0"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_time_limit_of_a_prompt_ends_an_evaluation() {
+    let host = TestHost::new(
+        &json!(
+            json!({"tool_calls": [{"name": "pen.write", "arguments": {"text": "x", "ends": "not at all"}}]})
+                .to_string()
+        )
+        .to_string(),
+    );
+    let limited = scoped("singleton", json!({"name": "pen.write", "description": "Writes a note."})).replacen(
+        '{',
+        "{\"time_limit_ms\": 50, ",
+        1,
+    );
+    put(host.folder.path(), "prompts/instance/singleton/prompt.json", &limited);
+    host.call("reload", json!({})).await.unwrap();
+    host.call("open", json!({"prompt": "instance/singleton", "id": "w"})).await.unwrap();
+    let over = host.call("evaluate", json!({"open_id": "w"})).await.unwrap_err();
+    assert_eq!(over.code.name(), "timeout", "{over}");
+    assert_eq!(over.message, "the prompt allows an evaluation 50 ms; all resources are as they were");
+    let tool = json!({"open_id": "w", "tool": "pen.write", "arguments": {"text": "x", "ends": "badly"}});
+    host.call("call_tool", tool).await.unwrap();
+    assert_eq!(host.note(), "as it was", "the tool that was under way was taken back");
+}
+
+#[tokio::test]
+async fn a_bind_takes_resources() {
+    let host = TestHost::new("");
+    host.open().await;
+    let bound = json!({"open_id": "w", "resources": {"other": {"kind": "session", "initial": {"mood": "wild"}}}});
+    let done = host.call("bind", bound).await.unwrap();
+    assert_eq!(done["resources"], json!(["filesystem", "other", "state"]), "{done}");
+    let snapshot = host.call("snapshot", json!({"open_id": "w"})).await.unwrap();
+    assert!(snapshot["made"].as_array().unwrap().contains(&json!("other")), "{snapshot}");
+    let count = json!({"open_id": "w", "resources": {"count": {"kind": "counter", "initial": 7}}});
+    host.call("bind", count).await.unwrap();
+    let snapshot = host.call("snapshot", json!({"open_id": "w"})).await.unwrap();
+    assert_eq!(snapshot["resources"]["count"], 7, "a kind that Rust code registered: {snapshot}");
+    let wrong = json!({"open_id": "w", "resources": {"odd": {"kind": "nothing"}}});
+    let refused = host.call("bind", wrong).await.unwrap_err();
+    assert!(refused.message.contains("resource `odd` is of kind `nothing`; there are "), "{refused}");
+    let snapshot = host.call("snapshot", json!({"open_id": "w"})).await.unwrap();
+    assert!(!snapshot["made"].as_array().unwrap().contains(&json!("odd")));
+    let host = TestHost::at(host.folder, "");
+    let snapshot = host.call("snapshot", json!({"open_id": "w"})).await.unwrap();
+    assert!(snapshot["made"].as_array().unwrap().contains(&json!("other")), "it is kept over a restart");
+}
+
+#[tokio::test]
+async fn an_override_file_of_another_version_is_refused() {
+    let host = TestHost::new("");
+    let mut seeded = host.call("override_seed", json!({"prompt": "instance/write", "tag": "v1"})).await.unwrap();
+    for (field, value) in [("version", json!(9)), ("ns", json!("other")), ("prompt_key", json!("other"))] {
+        let good = std::mem::replace(&mut seeded[field], value);
+        let refused = host.call("override_upsert", json!({"prompt": "instance/write", "file": seeded})).await;
+        assert!(refused.is_err(), "{field} is accepted");
+        seeded[field] = good;
+    }
+    let asked = json!({"prompt": "instance/write", "params": {"Task": {"what": "it"}}, "tag": "v1"});
+    host.call("render", asked).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_snapshot_is_taken_and_gone_back_to() {
     let host = TestHost::new("");
@@ -357,7 +491,7 @@ async fn a_model_is_asked_until_it_answers() {
     assert_eq!(evaluated["output"], json!({"pages": 3}));
     assert_eq!(evaluated["opened"], json!(["files"]));
     assert_eq!(evaluated["rounds"], 6);
-    assert_eq!(evaluated["amended"], json!(["pages"]));
+    assert_eq!(evaluated["repairs"][0]["path"], "pages");
     assert_eq!(host.note(), "a poem");
     assert_eq!(host.cat("open/w/output.json").await, "{\n  \"pages\": 3\n}\n");
 }

@@ -30,6 +30,19 @@ fn a_symbol_without_a_macro_is_found_by_its_name() {
     assert_eq!(ids(&three(), "detection", &Within::default())[0], "B");
 }
 
+/// A word that somebody repeats does not beat the symbol whose name or macro is what was asked for.
+#[test]
+fn an_exact_name_or_macro_beats_a_repeated_word() {
+    let mut index =
+        index(&[("A", "the trust", "root"), ("B", "trust trust trust trust trust", "root"), ("C", "x", "r")]);
+    index.put(&Symbol::read(&json!({"id":"D","name":"a way","macro":"look → see"})).unwrap());
+    index.put(&Symbol::read(&json!({"id":"E","name":"look see look see look see"})).unwrap());
+    assert_eq!(ids(&index, "The Trust", &Within::default())[0], "A");
+    assert_eq!(ids(&index, "look → see", &Within::default())[0], "D");
+    assert_eq!(ids(&index, "LOOK->SEE", &Within::default())[0], "D");
+    assert_eq!(ids(&index, "X", &Within::default()), ["C"]);
+}
+
 #[test]
 fn a_search_can_be_narrowed_to_a_domain() {
     assert_eq!(ids(&three(), "repair", &Within { domain: Some("side"), tag: None }), ["C"]);

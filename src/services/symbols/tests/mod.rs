@@ -76,7 +76,7 @@ async fn versions_count_and_can_be_undone(symbol_store: &SymbolStore) {
     assert!(symbol_store.delete(DocumentKind::Symbol, "ver-1", &author()).await.unwrap());
     assert!(!symbol_store.delete(DocumentKind::Symbol, "ver-1", &author()).await.unwrap());
     assert_eq!(body().await, None);
-    symbol_store.undo(DocumentKind::Symbol, "ver-1", &author()).await.unwrap();
+    symbol_store.undo(DocumentKind::Symbol, "ver-1", 1, &author()).await.unwrap();
     assert_eq!(body().await.unwrap()["macro"], "two");
     assert_eq!(body().await.unwrap()["version"], 4);
     let ledger = symbol_store.backend().ledger(DocumentKind::Symbol, "ver-1").await.unwrap();
@@ -90,7 +90,7 @@ async fn versions_count_and_can_be_undone(symbol_store: &SymbolStore) {
     symbol_store.delete(DocumentKind::Symbol, "ver-1", &author()).await.unwrap();
     let anew = symbol_store.put(DocumentKind::Symbol, &symbol("ver-1", json!({})), &author()).await.unwrap();
     assert_eq!(anew.version, 6, "a number is never used twice");
-    let nothing = symbol_store.undo(DocumentKind::Symbol, "never", &author()).await.unwrap_err();
+    let nothing = symbol_store.undo(DocumentKind::Symbol, "never", 1, &author()).await.unwrap_err();
     assert_eq!((nothing.code, nothing.message.as_str()), (Code::NotFound, "symbol never: there is nothing to undo"));
 }
 
@@ -137,6 +137,7 @@ async fn changes_are_made_together_or_not_at_all(backend: &dyn Backend) {
             by: By::who("t"),
             at_ms: 1,
             reason: String::new(),
+            undone: 0,
             body: Some(json!({"id": id, "version": expected + 1})),
         },
     };
@@ -150,6 +151,7 @@ async fn changes_are_made_together_or_not_at_all(backend: &dyn Backend) {
     backend.commit(&[edit("tog-1", 0), edit("tog-2", 0)]).await.unwrap();
     let (after, changed) = backend.since(before).await.unwrap();
     assert_eq!(after, before + 2);
+    let changed = changed.unwrap();
     assert_eq!(changed, [(DocumentKind::Symbol, "tog-1".to_owned()), (DocumentKind::Symbol, "tog-2".to_owned())]);
     assert!(backend.commit(&[edit("tog-1", 0)]).await.is_err(), "what is there is not made again");
 }
@@ -196,7 +198,7 @@ async fn remarks_stand_in_the_ledger(symbol_store: &SymbolStore) {
     assert!(!symbol_store.feedback(DocumentKind::Symbol, "fb-none", &author().because("unknown")).await.unwrap());
     let ledger = symbol_store.backend().ledger(DocumentKind::Symbol, "fb-1").await.unwrap();
     assert_eq!((ledger[1].act, ledger[1].version, ledger[1].reason.as_str()), (LedgerAction::Feedback, 1, "too vague"));
-    symbol_store.undo(DocumentKind::Symbol, "fb-1", &author()).await.unwrap();
+    symbol_store.undo(DocumentKind::Symbol, "fb-1", 1, &author()).await.unwrap();
     assert!(symbol_store.get(DocumentKind::Symbol, "fb-1").await.unwrap().is_none(), "a remark is not what is undone");
 }
 
