@@ -5,9 +5,9 @@
 use std::fs;
 use std::time::Duration;
 
-use nix::sys::resource::{UsageWho, getrusage};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
+use super::attend::written_by_children;
 use super::processes::descendants;
 
 /// The times between two looks: while bytes are written, and otherwise.
@@ -65,13 +65,6 @@ fn written_by(pid: i32) -> u64 {
         Err(_) if pid == std::process::id() as i32 => written_by_children(),
         Err(_) => 0,
     }
-}
-
-/// For the init of a plain user, which may not be traced and so may not read its own file: the same count, but with the
-/// bytes that were taken back before they reached a disk.
-fn written_by_children() -> u64 {
-    let blocks = getrusage(UsageWho::RUSAGE_CHILDREN).map_or(0, |usage| usage.block_writes());
-    u64::try_from(blocks).unwrap_or(0) * 512
 }
 
 /// What was written and not taken back before it reached a disk.
