@@ -26,13 +26,14 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     let quiet = watched(house.pid(), Duration::from_secs(if run.quick { 1 } else { 10 }));
     vec![
         Figure::ratio("start to an answering mount ÷ /bin/true", again, Aim::AtMost(20.0))
-            .because("measured, of the start: a fifth reads the list of mounts, a sixth opens the database, an eighth makes the contracts, a tenth the schema of the mountspec; a third of all are page faults"),
+            .because("profiled, of the start: a seventh opens the database and reads its schema, an eighth makes the contracts, a tenth compiles the schemas of the prompts, a tenth loads the program itself, a tenth starts threads; a third of all are page faults"),
         Figure::ratio("the same, making the state", fresh, Aim::Told),
         Figure::number("idle RSS", rss, "MiB", Aim::AtMost(20.0)).detail(format!(
             "{} threads, {} KiB of it its own",
             threads(house.pid()),
             status(house.pid(), "RssAnon")
-        )),
+        ))
+        .because("two thirds are pages of the program's file, which all hosts share"),
         Figure::number("context switches of all threads while idle", quiet.switches as f64, "", Aim::AtMost(0.0))
             .detail(format!("in {:?}", quiet.over)),
     ]

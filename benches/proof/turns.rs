@@ -52,6 +52,7 @@ fn step(rounds: usize, turns: usize, steps: usize, what: &str, aim: Aim) -> Figu
         chunks.push([ours, base, commits(200)]);
     }
     Figure::ratio(what, summed_up(&chunks), aim)
+        .because("a step is two commits by itself, and between them the call is made and the next answer asked for")
 }
 
 /// One turn of very many calls on a conversation of 200,000 tokens: the bytes of its last calls against those of its first.

@@ -44,13 +44,13 @@ fn capable(host: &Arc<HostState>) -> ComputedFile {
         let accepted = upgrade(&host).is_ok_and(|host| host.current.spec().sandbox.require == Some(Level::Landlock));
         let tried = tried[usize::from(accepted)].clone();
         // Processes are started by the runtime, not by the reader's thread.
-        let trying = runtime.spawn(async move { pretty(&caps(tried.get_or_init(|| walls(accepted)).await)) });
+        let trying = runtime.spawn(async move { pretty(&caps(tried.get_or_init(|| confinement(accepted)).await)) });
         Answer::soon(async move { trying.await.map_err(|err| Error::internal(err.to_string())) })
     })
 }
 
 /// The walls around programs; those of the second level only where the mountspec accepts it.
-async fn walls(accepted: bool) -> Result<(Level, Confinement)> {
+async fn confinement(accepted: bool) -> Result<(Level, Confinement)> {
     let program = acheron_sandbox::program();
     match accepted {
         true => acheron_sandbox::tried(&program).await,

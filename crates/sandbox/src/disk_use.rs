@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
+use super::attend::written_by_children;
 use super::processes::descendants;
 
 /// The times between two looks: while bytes are written, and otherwise.
@@ -59,7 +60,11 @@ fn processes() -> Vec<i32> {
 }
 
 fn written_by(pid: i32) -> u64 {
-    read(&fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default())
+    match fs::read_to_string(format!("/proc/{pid}/io")) {
+        Ok(io) => read(&io),
+        Err(_) if pid == std::process::id() as i32 => written_by_children(),
+        Err(_) => 0,
+    }
 }
 
 /// What was written and not taken back before it reached a disk.

@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Facts about this machine, the state directory and the services of the mountspec; `faults` are those of the mountspec
 /// that depend on the machine.
 pub async fn look(state: &Path, spec: &Result<Spec>, faults: &[ValueFault]) -> MachineFacts {
-    let walls = walls().await;
+    let walls = confinement().await;
     let complete = walls.as_ref().is_ok_and(|walls| walls.iter().all(|(_, stands, _)| *stands));
     MachineFacts {
         device: device(Path::new("/dev/fuse")),
@@ -97,7 +97,7 @@ fn openat2() -> Result<(), String> {
     }
 }
 
-async fn walls() -> Result<Vec<(String, bool, String)>, String> {
+async fn confinement() -> Result<Vec<(String, bool, String)>, String> {
     let program = acheron_sandbox::program();
     match tokio::time::timeout(PATIENCE, acheron_sandbox::probe(&program)).await {
         Ok(Ok(walls)) => Ok(walls.0.into_iter().map(|wall| (wall.name, wall.active, wall.detail)).collect()),

@@ -78,27 +78,29 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(&mut self) -> LenientResult<Value> {
-        self.deeper()?;
-        let mut fields = Map::new();
+    /// Whether another entry follows; otherwise the end is taken, or mended as `cut` says.
+    fn goes_on(&mut self, close: char, cut: &'static str) -> LenientResult<bool> {
         loop {
             self.blanks()?;
             match self.peek() {
-                None => {
-                    self.mend("the reply ends before this object is closed")?;
-                    break;
-                }
-                Some('}') => {
+                None => return self.mend(cut).map(|()| false),
+                Some(c) if c == close => {
                     self.at += 1;
-                    break;
+                    return Ok(false);
                 }
                 Some(',') => {
                     self.at += 1;
                     self.mend("a comma too many")?;
-                    continue;
                 }
-                Some(_) => (),
+                Some(_) => return Ok(true),
             }
+        }
+    }
+
+    fn object(&mut self) -> LenientResult<Value> {
+        self.deeper()?;
+        let mut fields = Map::new();
+        while self.goes_on('}', "the reply ends before this object is closed")? {
             let Some(key) = self.key()? else { break };
             if fields.contains_key(&key) {
                 return self.wrong(format!("the key `{key}` stands twice"));
@@ -116,26 +118,9 @@ impl<'a> Reader<'a> {
     fn list(&mut self) -> LenientResult<Value> {
         self.deeper()?;
         let mut items = Vec::new();
-        loop {
-            self.blanks()?;
-            match self.peek() {
-                None => {
-                    self.mend("the reply ends before this list is closed; what would follow is missing")?;
-                    break;
-                }
-                Some(']') => {
-                    self.at += 1;
-                    break;
-                }
-                Some(',') => {
-                    self.at += 1;
-                    self.mend("a comma too many")?;
-                    continue;
-                }
-                Some('.') if self.rest().starts_with("...") => {
-                    return self.wrong("`...` leaves something out".to_owned());
-                }
-                Some(_) => (),
+        while self.goes_on(']', "the reply ends before this list is closed; what would follow is missing")? {
+            if self.rest().starts_with("...") {
+                return self.wrong("`...` leaves something out".to_owned());
             }
             self.path.push(PathStep::Index(items.len()));
             items.push(self.value()?);
