@@ -16,6 +16,7 @@ mod root;
 mod status;
 mod tool;
 mod unmount;
+mod wait;
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -69,6 +70,7 @@ enum CliCommand {
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
+    Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -119,6 +121,7 @@ pub fn run() -> ExitCode {
         CliCommand::Check(it) => it.run(),
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
+        CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),
     };

@@ -82,7 +82,7 @@ pub fn attribute_ttl(node: &Node) -> Duration {
         Node::Dir(dir) => dir.notifier().map_or(Duration::ZERO, |_| ATTRIBUTE_TTL),
         Node::File(file) => match file.kind() {
             Kind::Text | Kind::Item => file.notifier().map_or(Duration::ZERO, |_| ATTRIBUTE_TTL),
-            Kind::Log => Duration::ZERO,
+            Kind::Log | Kind::Scratch => Duration::ZERO,
             Kind::Live | Kind::Waiting | Kind::Control | Kind::Message => LIVE_TTL,
         },
     }

@@ -160,7 +160,7 @@ impl Server {
         let caller = self.caller(req);
         let handle = self.tree.open(&caller, &known.node, &known.path, Open { write: true, ..Open::default() })?;
         let Node::File(file) = &known.node else { return Err(not_a_file(&known.path)) };
-        if file.kind() != Kind::Item {
+        if !matches!(file.kind(), Kind::Item | Kind::Scratch) {
             return Ok(Answer::ok(())); // commands have no length
         }
         Ok(Answer::soon(async move {

@@ -51,7 +51,7 @@ impl Filesystem for FuseAdapter {
     fn lookup(&self, req: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         self.0.request(Operation::Lookup, req, parent.0, || match self.mirrored(parent) {
             Some(mirrored) => mirrored.lookup(req.into(), parent.0, name, reply),
-            None => self.0.lookup(parent.0, name, reply),
+            None => self.0.lookup(req, parent.0, name, reply),
         });
     }
 
@@ -90,7 +90,7 @@ impl Filesystem for FuseAdapter {
                 let change = AttributeChange { mode, uid, gid, size, accessed: atime, modified: mtime, by };
                 Passthrough(self.0.clone()).setattr(req.into(), ino.0, change, reply);
             }
-            _ if mode.is_some() || uid.is_some() || gid.is_some() => reply.error(Errno::EPERM),
+            _ if mode.is_some() || uid.is_some() || gid.is_some() => self.0.set_mode(req.into(), ino.0, mode, reply),
             Some(size) => self.0.truncate(req, ino.0, fh.map(|fh| fh.0), size, reply),
             None => self.0.set_times(req, ino.0, reply),
         });
@@ -287,21 +287,21 @@ impl Filesystem for FuseAdapter {
     ) {
         self.0.request(Operation::Create, req, parent.0, || match self.mirrored(parent) {
             Some(mirrored) => mirrored.mknod(req.into(), parent.0, name, mode, rdev, reply),
-            None => reply.error(Errno::EPERM),
+            None => reply.error(Errno::EACCES),
         });
     }
 
     fn symlink(&self, req: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
         self.0.request(Operation::Link, req, parent.0, || match self.mirrored(parent) {
             Some(mirrored) => mirrored.symlink(req.into(), parent.0, name, target, reply),
-            None => reply.error(Errno::EPERM),
+            None => reply.error(Errno::EACCES),
         });
     }
 
     fn link(&self, req: &Request, ino: INodeNo, newparent: INodeNo, newname: &OsStr, reply: ReplyEntry) {
         self.0.request(Operation::Link, req, ino.0, || match (self.mirrored(ino), self.mirrored(newparent)) {
             (Some(mirrored), Some(_)) => mirrored.link(req.into(), ino.0, newparent.0, newname, reply),
-            (None, None) => reply.error(Errno::EPERM),
+            (None, None) => reply.error(Errno::EACCES),
             _ => reply.error(Errno::EXDEV),
         });
     }

@@ -86,6 +86,8 @@ mod poll_watch;
 mod pool;
 mod request_counts;
 mod request_times;
+mod scratch;
+mod scratch_requests;
 mod server;
 mod turns;
 

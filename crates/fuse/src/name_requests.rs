@@ -14,6 +14,7 @@ use super::attributes;
 use super::handles::{OpenDir, ShowsName};
 use super::inodes::{KnownNode, join};
 use super::parking::Responder;
+use super::scratch_requests::refused_creation;
 use super::server::{AnswerMode, Requester, Server, errno};
 use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Answer, Caller, Dir, NameQuery, Node, Open};
@@ -22,21 +23,34 @@ use acheron_vfs::{Answer, Caller, Dir, NameQuery, Node, Open};
 const LONGEST: usize = 255;
 
 /// Always the same: an inode number belongs to a path.
-const GENERATION: Generation = Generation(0);
+pub const GENERATION: Generation = Generation(0);
 
 /// A change that has begun completes whatever signal arrives. It is answered without waiting for notices: the kernel
 /// holds the lock of the directory until then, and a notice may be waiting for that lock.
 const CHANGE: AnswerMode = AnswerMode { patient: true, begun: true };
 
 /// A name in a directory, existing or not.
-struct ChildName {
-    dir: Arc<dyn Dir>,
-    path: String,
+pub struct ChildName {
+    pub dir: Arc<dyn Dir>,
+    pub path: String,
 }
 
 impl ChildName {
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
+    }
+
+    /// The path of the directory.
+    pub fn parent(&self) -> &str {
+        match self.path.rsplit_once('/') {
+            Some(("", _)) | None => "/",
+            Some((parent, _)) => parent,
+        }
+    }
+
+    /// The path of another name in the same directory.
+    pub fn sibling(&self, name: &str) -> String {
+        join(self.parent(), name)
     }
 
     fn is_quick(&self) -> bool {
@@ -62,20 +76,20 @@ impl Server {
         Ok(ChildName { dir, path: join(&path, name) })
     }
 
-    pub fn lookup(self: &Arc<Self>, parent: u64, name: &OsStr, reply: ReplyEntry) {
+    pub fn lookup(self: &Arc<Self>, req: &Request, parent: u64, name: &OsStr, reply: ReplyEntry) {
+        let by = Requester::from(req);
         match self.child(parent, name) {
-            Ok(child) => self.now_or_in_pool(child.is_quick(), move |server| server.lookup_child(child, reply)),
+            Ok(child) => self.now_or_in_pool(child.is_quick(), move |server| server.lookup_child(by, child, reply)),
             Err(error) => reply.error(errno(&error)),
         }
     }
 
-    fn lookup_child(self: &Arc<Self>, child: ChildName, reply: ReplyEntry) {
+    fn lookup_child(self: &Arc<Self>, by: Requester, child: ChildName, reply: ReplyEntry) {
         match child.dir.lookup(child.name()) {
             Some(node) => self.now_or_in_pool(node.has_quick_stat(), move |server| {
                 server.reply_entry(&*child.dir, &child.path, &node, reply);
             }),
-            // Without a cache time: a name that is added is found immediately.
-            None => reply.error(errno(&Error::not_found(format!("there is no `{}`", child.path)))),
+            None => self.lookup_draft(by, &child, reply),
         }
     }
 
@@ -223,6 +237,9 @@ impl Server {
     }
 
     pub fn unlink(self: &Arc<Self>, req: &Request, parent: u64, name: &OsStr, reply: ReplyEmpty) {
+        if self.child(parent, name).is_ok_and(|child| self.remove_draft(req.into(), &child.path)) {
+            return reply.ok();
+        }
         self.remove_name(req.into(), parent, name, |child, caller| child.dir.remove(caller, child.name()), reply);
     }
 
@@ -256,31 +273,42 @@ impl Server {
         reply: ReplyEmpty,
     ) {
         let by = Requester::from(req);
-        let both = self.child_to_change(by, parent, name).and_then(|(child, caller)| {
+        let both = self.child(parent, name).and_then(|child| {
             if flags & !libc::RENAME_NOREPLACE != 0 {
                 return Err(Error::invalid("names are renamed here, not exchanged"));
             }
-            Ok((child, self.child_to_change(by, new_parent, new_name)?.0, caller))
+            Ok((child, self.child(new_parent, new_name)?))
         });
         match both {
-            Ok((child, new, caller)) => self.now_or_in_pool(child.is_quick(), move |server| {
-                server.answer(by, CHANGE, child.dir.rename(&caller, &child.path, &new.path), reply);
+            Ok((child, new)) => self.now_or_in_pool(child.is_quick(), move |server| {
+                let answer = server.rename_draft(by, &child, &new).unwrap_or_else(|| {
+                    let caller = server.caller(by);
+                    let may = server.tree.may_change(&caller, &child.path);
+                    match may.and_then(|()| server.tree.may_change(&caller, &new.path)) {
+                        Ok(()) => child.dir.rename(&caller, &child.path, &new.path),
+                        Err(error) => Answer::refuse(error),
+                    }
+                });
+                server.answer(by, CHANGE, answer, reply);
             }),
             Err(error) => reply.error(errno(&error)),
         }
     }
 
     pub fn create(self: &Arc<Self>, req: &Request, parent: u64, name: &OsStr, flags: i32, reply: ReplyCreate) {
-        match self.child_to_change(req.into(), parent, name) {
-            Ok((child, caller)) => self.now_or_in_pool(child.is_quick(), move |server| {
-                server.create_child(child, &caller, attributes::open_mode(flags), reply);
+        let (how, caller) = (attributes::open_mode(flags), self.caller(req));
+        match self.child(parent, name) {
+            Ok(child) => self.now_or_in_pool(child.is_quick(), move |server| match server.stands_for(&caller, &child) {
+                Some(of) => server.create_draft(&caller, &child, of, how, reply),
+                None => server.create_child(child, &caller, how, reply),
             }),
             Err(error) => reply.error(errno(&error)),
         }
     }
 
     fn create_child(&self, child: ChildName, caller: &Caller, how: Open, reply: ReplyCreate) {
-        let made = child.dir.create(caller, child.name(), how).and_then(|(node, handle)| {
+        let may = self.tree.may_change(caller, &child.path);
+        let made = may.and_then(|()| child.dir.create(caller, child.name(), how)).and_then(|(node, handle)| {
             let Node::File(file) = &node else {
                 return Err(Error::internal("the directory made something that is not a file"));
             };
@@ -295,7 +323,7 @@ impl Server {
                 let last = attributes::name_ttl(&*child.dir).min(attributes::attribute_ttl(&node));
                 reply.created(&last, &attributes, GENERATION, FileHandle(fh), flags);
             }
-            Err(error) => reply.error(errno(&error)),
+            Err(error) => reply.error(refused_creation(&error)),
         }
     }
 }
@@ -312,7 +340,7 @@ impl Responder<Node> for MadeDir {
     fn respond(self, outcome: Result<Node>) {
         match outcome {
             Ok(node) => self.server.reply_entry(&*self.dir, &self.path, &node, self.reply),
-            Err(error) => self.reply.error(errno(&error)),
+            Err(error) => self.reply.error(refused_creation(&error)),
         }
     }
 }

@@ -20,6 +20,7 @@ use super::passthrough::{self, Mirrors};
 use super::pool::Pool;
 use super::request_counts::{Operation, RequestCounts};
 use super::request_times::{RequestTimes, place_of};
+use super::scratch::ScratchFiles;
 use super::turns::{self, Turns};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller, Identity, Mirrored, Node, Tree};
@@ -39,6 +40,7 @@ pub struct Server {
     pub parking: Arc<Parking>,
     pub turns: Arc<Turns>,
     pub notices: Arc<Notices>,
+    pub scratch: Arc<ScratchFiles>,
     pub request_counts: RequestCounts,
     pub request_times: RequestTimes,
     /// For requests that wait for a disk or take long.
@@ -64,6 +66,7 @@ impl Server {
             directories: HandleTable::default(),
             turns,
             notices,
+            scratch: Arc::default(),
             request_counts: RequestCounts::default(),
             request_times: RequestTimes::default(),
             pool: Arc::default(),

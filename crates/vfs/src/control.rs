@@ -68,6 +68,11 @@ impl File for Control {
         Kind::Control
     }
 
+    fn unfinished(&self, caller: &Caller, error: &Error) {
+        let context = CommandContext { caller: caller.clone(), how: Open::WRITE, mark: self.0.mark() };
+        self.0.refused(&context, error);
+    }
+
     fn open(&self, caller: &Caller, how: Open) -> Result<Box<dyn Handle>> {
         let context = Arc::new(CommandContext { caller: caller.clone(), how, mark: self.0.mark() });
         let (sink, input) = (self.0.clone(), Mutex::default());

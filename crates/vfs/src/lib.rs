@@ -88,6 +88,7 @@ mod message;
 mod notifier;
 mod rechecked;
 pub mod replies;
+pub mod scratch;
 mod text;
 mod tree;
 mod virtual_dir;
@@ -206,7 +207,7 @@ pub trait Dir: Send + Sync {
 
     /// Makes a directory called `name` (`mkdir(2)`).
     fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
-        Answer::refuse(not_permitted(format!("no directory can be made here: `{name}`")))
+        Answer::refuse(Error::forbidden(format!("no directory can be made here: `{name}`")))
     }
 
     /// Removes the directory called `name` (`rmdir(2)`).
@@ -216,7 +217,12 @@ pub trait Dir: Send + Sync {
 
     /// Makes and opens a file called `name` (`open(2)` with `O_CREAT`).
     fn create(&self, _caller: &Caller, name: &str, _how: Open) -> Result<(Node, Box<dyn Handle>)> {
-        Err(not_permitted(format!("no file can be made here: `{name}`")))
+        Err(Error::forbidden(format!("no file can be made here: `{name}`")))
+    }
+
+    /// Whether [`create`](Dir::create) makes files with names like this one, so that their drafts may be made, too.
+    fn takes_new(&self, _name: &str) -> bool {
+        false
     }
 
     /// Renames (`rename(2)`). Both are paths of the tree: `from` names something in this directory, `to` may be in another.
@@ -273,6 +279,8 @@ pub enum Kind {
     Message,
     /// Takes a new version at each flush of its writer.
     Item,
+    /// Bytes of one process, which become a write when they are renamed.
+    Scratch,
 }
 
 /// The size and time that `stat(2)` reports for a file.
@@ -300,10 +308,15 @@ pub trait File: Send + Sync {
     }
 
     /// The permission bits. They say which direction makes sense; the [`AccessControl`] decides whether a caller may.
+    /// Files whose length is known only by reading have none for others: `tar` does not even open an empty file that all
+    /// may read.
     fn mode(&self) -> u16 {
         match self.kind() {
-            Kind::Text | Kind::Live | Kind::Waiting | Kind::Log => 0o444,
-            Kind::Control | Kind::Message | Kind::Item => 0o644,
+            Kind::Text | Kind::Log => 0o444,
+            Kind::Live | Kind::Waiting => 0o440,
+            Kind::Control | Kind::Message => 0o640,
+            Kind::Item => 0o644,
+            Kind::Scratch => 0o600,
         }
     }
 
@@ -317,6 +330,10 @@ pub trait File: Send + Sync {
     fn flushed_by_readers(&self) -> bool {
         false
     }
+
+    /// A draft of this file was not renamed to it before the process that made it ended. The file can record `error`, which
+    /// says so.
+    fn unfinished(&self, _caller: &Caller, _error: &Error) {}
 
     /// Opens the file. [`Tree::open`] has asked the [`AccessControl`] before.
     fn open(&self, caller: &Caller, how: Open) -> Result<Box<dyn Handle>>;

@@ -180,6 +180,10 @@ impl Dir for WikiDir {
         self.changed("no directory can be removed here", move |wiki| wiki.remove_dir(&path))
     }
 
+    fn takes_new(&self, name: &str) -> bool {
+        matches!(self.view, View::Nodes) && super::wiki::check(&self.path(name)).is_ok()
+    }
+
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
         self.own("no page can be made here")?;
         let path = self.path(name);
