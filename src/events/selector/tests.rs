@@ -60,8 +60,8 @@ fn paths_become_selectors_or_are_refused_with_the_reason() {
         /agents/selfish/x: /agents/selfish/x belongs to another agent; wait in its own events, or have it send a signal
         /projects/here/fs/../fs/a: Path("/projects/here/fs/a")
         /agents/styx/chat/control/input: /agents/styx/chat/control/input belongs to another agent; wait in its own events, or have it send a signal
-        /etc/passwd: /etc/passwd is not in the tree: a path begins with /agents, /projects, /global, /nodes, /meta, /README.md, /AGENTS.md
-        ../../etc/passwd: /etc/passwd is not in the tree: a path begins with /agents, /projects, /global, /nodes, /meta, /README.md, /AGENTS.md
+        /etc/passwd: /etc/passwd is not in the tree: a path begins with /agents, /projects, /global, /nodes, /meta, /README.md, /AGENTS.md, /.ignore
+        ../../etc/passwd: /etc/passwd is not in the tree: a path begins with /agents, /projects, /global, /nodes, /meta, /README.md, /AGENTS.md, /.ignore
         /: Path("/")
         : a path to wait for is empty"#]]
     .assert_eq(&said.join("\n"));
