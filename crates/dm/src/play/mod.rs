@@ -17,6 +17,9 @@ mod things;
 mod travel;
 mod unclear;
 
+#[cfg(test)]
+pub(crate) use travel::spoken;
+
 use crate::check::{Advantage, Ask, Check, Difficulty, Tier, throw};
 use crate::dice::Dice;
 use crate::ending::Epilogue;

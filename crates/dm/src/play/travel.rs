@@ -60,7 +60,7 @@ pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
 }
 
 /// Minutes in words: `25 minutes`, `3 hours`.
-pub(super) fn spoken(minutes: u64) -> String {
+pub(crate) fn spoken(minutes: u64) -> String {
     let hours = match minutes / 60 {
         1 => "an hour".to_owned(),
         hours => format!("{hours} hours"),
