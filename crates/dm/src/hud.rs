@@ -80,9 +80,7 @@ pub fn bindings(entries: &[HudEntry]) -> BTreeMap<String, String> {
 pub fn render(state: &State, world: &Cartridge, entries: &[HudEntry]) -> String {
     let levels: Vec<String> = state.indicators.iter().map(|(name, value)| format!("{name} {value}")).collect();
     let clocks: Vec<String> = state
-        .clocks
-        .iter()
-        .filter(|clock| clock.visible)
+        .shown_clocks(world)
         .map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments))
         .collect();
     let mut lines = vec![

@@ -67,9 +67,7 @@ pub fn context(state: &State, world: &Cartridge, around: &PackContext, before: &
         .filter(|npc| state.place_of(npc) == state.location && state.status(world, &npc.handle) == "active");
     let npcs: Vec<String> = here.map(|npc| format!("{}: {}", npc.handle, clip(npc.field("role"), 30))).collect();
     let timers: Vec<String> = state
-        .clocks
-        .iter()
-        .filter(|clock| clock.visible)
+        .shown_clocks(world)
         .map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments))
         .collect();
     let mut flags = vec![format!("STYLE={}", if around.style.is_empty() { "-" } else { &around.style })];

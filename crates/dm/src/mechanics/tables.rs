@@ -52,6 +52,14 @@ impl RandomTable {
         let thrown = dice.throw(self.sides, &format!("table {}", self.name));
         (thrown, self.row(thrown).unwrap_or_default())
     }
+
+    /// The row that is thrown, or the next one after it whose notes fit; the thrown one where none fits.
+    pub fn throw_fitting(&self, dice: &mut Dice, fits: impl Fn(&str) -> bool) -> &[String] {
+        let (thrown, row) = self.throw(dice);
+        let from = thrown.saturating_sub(1) as usize;
+        let notes = |row: &&Vec<String>| fits(row.get(2).map(String::as_str).unwrap_or_default());
+        self.rows.iter().cycle().skip(from).take(self.rows.len()).find(notes).map_or(row, Vec::as_slice)
+    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Looking: open things are described, hidden things need a check, and what was seen once is nothing new.
 
-use super::Play;
 use super::people::insight;
 use super::unclear::not_understood;
+use super::{Play, manage};
 use crate::check::Tier;
 use crate::grammar::{capital, sentence, the, the_first};
 use crate::hud::{exits, people, things};
-use crate::known::known;
+use crate::known::{known, searched};
+use crate::refs::normal;
 use crate::rule::Effect;
 use crate::verbs::{Verb, alike, meaning};
 use crate::world::{Object, ObjectKind};
@@ -14,11 +15,16 @@ use acheron_base::Result;
 
 pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;
+    if matches!(normal(&play.rest()).as_str(), "me" | "myself" | "self" | "at me" | "at myself") {
+        manage::status(play);
+        return Ok(());
+    }
     let spoken = play.refs.iter().filter_map(|own| world.object(own));
     let spoken =
         spoken.into_iter().find(|object| object.kind != ObjectKind::Loc || object.handle != play.state.location);
     match spoken {
         Some(object) if play.verb() == Some(Verb::Read) => insight(play, object),
+        Some(object) if object.kind == ObjectKind::Npc && play.reads() => insight(play, object),
         Some(object) => match nearer(play, object) {
             Some((facts, words)) => detail(play, &facts, &words),
             None => one(play, object),
@@ -30,7 +36,7 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
                 () if is_around(play) => around(play),
                 () if !facts.is_empty() => detail(play, &facts, &words),
                 () => {
-                    not_understood(play, format!("there is no {} to be seen here", words.join(" ")));
+                    not_understood(play, "nothing of that name is to be seen here");
                     Ok(())
                 }
             }
@@ -120,6 +126,13 @@ fn one(play: &mut Play<'_>, object: &Object) -> Result<()> {
         ObjectKind::Quest => play.state.quests.contains_key(&object.handle),
         ObjectKind::Faction => true,
     };
+    let down = play.state.memory.down.contains_key(&object.handle);
+    if down && play.state.place_of(object) == play.state.location {
+        play.out.action = format!("{} lies unconscious, and breathes.", object.name);
+        play.row(format!("look at {}", object.name), "seen");
+        play.out.said = true;
+        return Ok(());
+    }
     if !here {
         // A word for something that is elsewhere may also stand in a fact of this place.
         let words = meaning(&play.rest());
@@ -129,7 +142,7 @@ fn one(play: &mut Play<'_>, object: &Object) -> Result<()> {
         }
         let why = match known(&play.state, world, object) {
             true => format!("{} cannot be seen from here", the(&object.name)),
-            false => format!("there is no {} to be seen here", words.join(" ")),
+            false => "nothing of that name is to be seen here".to_owned(),
         };
         not_understood(play, why);
         return Ok(());
@@ -158,7 +171,7 @@ fn one(play: &mut Play<'_>, object: &Object) -> Result<()> {
 pub(super) fn around(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;
     let name = the(world.name(&play.state.location));
-    play.out.action = format!("{} looks over {name}, corner by corner.", play.pc_name());
+    play.out.action = format!("You look over {name}, corner by corner.");
     let hidden = concealed(play).next().is_some();
     // A search that is named has a time and a difficulty of its own: a glance, footprints, documents.
     let (minutes, own_dc) = match play.rules.social.search(&play.found.body) {
@@ -183,6 +196,9 @@ pub(super) fn around(play: &mut Play<'_>) -> Result<()> {
         play.effect(&Effect::Minutes(minutes))?;
         play.row(format!("look around {name}"), "seen");
     }
+    if !failed && concealed(play).next().is_none() {
+        play.state.memory.note(&searched(&play.state.location));
+    }
     let seen: Vec<Object> = things(&play.state, world).cloned().collect();
     for item in seen {
         play.discover(&item.handle, &item);
@@ -201,9 +217,10 @@ pub(super) fn around(play: &mut Play<'_>) -> Result<()> {
 /// The hidden things here that have not been found.
 fn concealed<'a>(play: &'a Play<'_>) -> impl Iterator<Item = &'a Object> {
     let (state, world) = (&play.state, play.world);
-    world
-        .of(ObjectKind::Item)
-        .filter(move |item| state.place_of(item) == state.location && state.status(world, &item.handle) == "hidden")
+    world.of(ObjectKind::Item).filter(move |item| {
+        let carried = state.inventory.contains(&item.handle);
+        !carried && state.place_of(item) == state.location && state.status(world, &item.handle) == "hidden"
+    })
 }
 
 /// Brings up to `count` hidden things to light.

@@ -38,7 +38,7 @@ fn finding_15_one_fights_with_what_is_carried() {
     let fists = thrown(json!({}), "[FIGHT]{Jun with bare fists}");
     assert!(fists.contains("fist damage") && !fists.contains("dagger damage"), "{fists}");
     let rock = thrown(json!({}), "[FIGHT]{throw a rock at Jun}");
-    assert!(rock.contains("rock damage") && rock.contains("picks up a rock") && !rock.contains("dagger damage"), "{rock}");
+    assert!(rock.contains("rock damage") && rock.contains("You pick up a rock") && !rock.contains("dagger damage"), "{rock}");
     let lantern = thrown(json!({"inventory": ["@brass_lantern"]}), "[FIGHT]{Jun with the lantern}");
     assert!(lantern.contains("no weapon") && lantern.contains("fist damage"), "{lantern}");
     let empty = thrown(json!({"inventory": []}), "[FIGHT]{Jun}");
