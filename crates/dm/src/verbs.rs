@@ -187,9 +187,9 @@ pub fn orders(body: &str) -> (&str, Option<&str>) {
             let (first, rest) = (&body[..at], body[at + joint.len()..].trim());
             let one = match verb(first) {
                 Some((Verb::Talk | Verb::Apologise | Verb::Interrogate, _)) | None => false,
-                // "Go and look" is one order.
-                Some((Verb::Go, words)) => !words.is_empty(),
-                Some(_) => true,
+                Some((Verb::Wait | Verb::Rest | Verb::Eat | Verb::Drink | Verb::Search | Verb::Look, _)) => true,
+                // "Get up and look" is one order.
+                Some((_, words)) => !meaning(&words).is_empty(),
             };
             if one && verb(rest).is_some() {
                 return (first.trim(), Some(rest));

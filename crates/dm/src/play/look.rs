@@ -26,7 +26,7 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         Some(object) if play.verb() == Some(Verb::Read) => insight(play, object),
         Some(object) if object.kind == ObjectKind::Npc && play.reads() => insight(play, object),
         Some(object) => match nearer(play, object) {
-            Some((facts, words)) => detail(play, &facts, &words),
+            Some(facts) => detail(play, &facts),
             None => one(play, object),
         },
         None => {
@@ -34,7 +34,7 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
             let facts = speaking(play, &words);
             match () {
                 () if is_around(play) => around(play),
-                () if !facts.is_empty() => detail(play, &facts, &words),
+                () if !facts.is_empty() => detail(play, &facts),
                 () => {
                     not_understood(play, "nothing of that name is to be seen here");
                     Ok(())
@@ -45,12 +45,12 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
 }
 
 /// The facts of this place that the words mean rather than a quest or a side which has them in its name.
-fn nearer(play: &Play<'_>, object: &Object) -> Option<(Vec<String>, Vec<String>)> {
+fn nearer(play: &Play<'_>, object: &Object) -> Option<Vec<String>> {
     let words = meaning(&play.rest());
     let own = matches!(object.kind, ObjectKind::Quest | ObjectKind::Faction) && meaning(&object.name) != words;
     let facts = speaking(play, &words);
     let whole = |fact: &String| words.iter().all(|word| meaning(fact).iter().any(|other| alike(word, other)));
-    (own && facts.iter().any(whole)).then_some((facts, words))
+    (own && facts.iter().any(whole)).then_some(facts)
 }
 
 /// Whether the words look at nothing in particular.
@@ -99,13 +99,15 @@ fn speaking(play: &Play<'_>, words: &[String]) -> Vec<String> {
 }
 
 /// Looks at something that facts of the place speak of.
-fn detail(play: &mut Play<'_>, facts: &[String], words: &[String]) -> Result<()> {
+fn detail(play: &mut Play<'_>, facts: &[String]) -> Result<()> {
     play.out.action = facts.iter().map(|fact| sentence(fact)).collect::<Vec<_>>().join(" ");
     let mut fresh = false;
     for fact in facts {
         fresh |= play.state.memory.note(&format!("{} {}", play.state.location, meaning(fact).join("_")));
     }
-    play.row(format!("look at the {}", words.join(" ")), if fresh { "seen" } else { "seen before" });
+    let words = play.rest();
+    let words = the(words.strip_prefix("at ").unwrap_or(&words));
+    play.row(format!("look at {}", crate::md::clip(&words, 60)), if fresh { "seen" } else { "seen before" });
     if fresh {
         play.effect(&Effect::Minutes(5))?;
     } else {
@@ -138,7 +140,7 @@ fn one(play: &mut Play<'_>, object: &Object) -> Result<()> {
         let words = meaning(&play.rest());
         let facts = speaking(play, &words);
         if !facts.is_empty() {
-            return detail(play, &facts, &words);
+            return detail(play, &facts);
         }
         let why = match known(&play.state, world, object) {
             true => format!("{} cannot be seen from here", the(&object.name)),

@@ -27,6 +27,7 @@ use crate::dice::Dice;
 use crate::ending::Epilogue;
 use crate::engine::Rules;
 use crate::grammar::capital;
+use crate::hud::people;
 use crate::input::{Header, Intent, Move};
 use crate::mechanics::survival;
 use crate::pc::Pc;
@@ -104,6 +105,11 @@ pub struct Play<'a> {
 
 /// Plays the move to its end: what it does, what a narrator adds, what it sets off.
 pub fn run(play: &mut Play<'_>) -> Result<()> {
+    // Whoever stands here has been met.
+    let met: Vec<String> = people(&play.state, play.world).map(|npc| npc.handle.clone()).collect();
+    met.iter().for_each(|npc| {
+        play.state.memory.note(npc);
+    });
     let moved = play.state.clone();
     if play.found.intent == Intent::Mind {
         inner_voice(play)?;

@@ -141,6 +141,7 @@ pub(super) fn play_step(play: &mut Play<'_>, name: &str, step: &Stage) -> Result
         play.out.cost = vec![spoken_time(20)];
     }
     if tier == Tier::Great && play.state.hp < crate::state::FULL_HP {
+        play.event("it goes better than you hoped, and gives you heart".into());
         play.effect(&Effect::Hp(1))?;
     }
     Ok(Step::Done)

@@ -121,7 +121,7 @@ fn topic(play: &mut Play<'_>, npc: &Object) -> Result<bool> {
 fn told_before(play: &mut Play<'_>, npc: &Object) -> Result<bool> {
     let told = quest::done_before(play).filter(|step| step.target == npc.handle).map(|step| step.text.clone());
     let Some(text) = told else { return Ok(false) };
-    play.out.action = sentence(&text);
+    play.out.action = sentence(&format!("You have had that talk with {}: {text}", npc.name));
     play.row(format!("ask {}", npc.name), "told again");
     play.effect(&Effect::Minutes(2))?;
     play.out.no_progress = Some(format!("{} has said that before", npc.name));

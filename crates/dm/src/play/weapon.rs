@@ -74,15 +74,16 @@ fn tool(play: &Play<'_>) -> Vec<String> {
     meaning(after.or(thrown).unwrap_or_default()).into_iter().filter(own).collect()
 }
 
-/// The weapon at hand: the first carried thing that is one, else the one of the character's page, else a fist.
+/// The weapon at hand: that of the character's page, else the first carried thing that is one, else a fist.
 pub(super) fn own(play: &Play<'_>) -> String {
-    let mut carried = play.state.inventory.iter().filter_map(|item| play.world.object(item));
-    let found = carried.find(|item| !item.field("weapon").is_empty()).map(|item| item.field("weapon").to_owned());
-    found.or_else(|| of_page(play).map(str::to_owned)).unwrap_or_else(|| "fist".into())
+    let carried = play.state.inventory.iter().filter_map(|item| play.world.object(item));
+    let found = of_page(play).or_else(|| carried.map(|item| item.field("weapon")).find(|weapon| !weapon.is_empty()));
+    found.unwrap_or("fist").to_owned()
 }
 
-/// The weapon of the character's page, in a world that has no things for weapons.
+/// The weapon of the character's page, where no thing of the world stands for it.
 pub(super) fn of_page<'a>(play: &Play<'a>) -> Option<&'a str> {
-    let things = play.world.of(ObjectKind::Item).any(|item| !item.field("weapon").is_empty());
-    Some(play.pc.weapon.as_str()).filter(|weapon| !things && !weapon.is_empty())
+    let weapon = play.pc.weapon.as_str();
+    let thing = play.world.of(ObjectKind::Item).any(|item| item.field("weapon") == weapon);
+    Some(weapon).filter(|weapon| !thing && !weapon.is_empty())
 }
