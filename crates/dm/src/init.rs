@@ -85,7 +85,8 @@ const PRESETS: [(&str, &str, [&str; 6]); 5] = [
 /// The questions of step A to C.
 pub fn questionnaire(world: &Cartridge) -> String {
     let presets: Vec<&str> = PRESETS.iter().map(|(english, ..)| *english).collect();
-    let hooks: String = world.hooks.iter().take(3).zip(1..).map(|(hook, n)| format!("   {n}. {}\n", hook.text)).collect();
+    let hooks: String =
+        world.hooks.iter().take(3).zip(1..).map(|(hook, n)| format!("   {n}. {}\n", hook.text)).collect();
     format!(
         "[Initialize] {}\n\
          A. How shall it be? `preset`: {}; or style, difficulty, rules, pacing, combat_freq, mystery_vs_action. `lines_veils`: what to leave out.\n\
@@ -305,7 +306,9 @@ fn hook(answers: &Answers, world: &Cartridge) -> Result<Hook> {
     if !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()) {
         let found = number.parse::<usize>().ok().and_then(|n| world.hooks.get(n.checked_sub(1)?));
         let most = world.hooks.len();
-        return found.cloned().ok_or_else(|| Error::invalid(format!("start_hook: there is no hook {number}; they are 1 to {most}")));
+        return found
+            .cloned()
+            .ok_or_else(|| Error::invalid(format!("start_hook: there is no hook {number}; they are 1 to {most}")));
     }
     let own = world.hooks.iter().find(|hook| refs::normal(&hook.text) == refs::normal(&given)).cloned();
     Ok(own.unwrap_or(Hook { text: given, carries: Vec::new() }))

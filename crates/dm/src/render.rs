@@ -46,9 +46,7 @@ fn present(state: &State, world: &Cartridge) -> Option<String> {
     let here: Vec<String> = people(state, world).map(|npc| npc.name.clone()).collect();
     let verb = if here.len() == 1 { "is" } else { "are" };
     let awake = (!here.is_empty()).then(|| format!("{} {verb} here", capital(&joined(&here))));
-    let lying = |npc: &&Object| {
-        state.memory.down.contains_key(&npc.handle) && state.place_of(npc) == state.location
-    };
+    let lying = |npc: &&Object| state.memory.down.contains_key(&npc.handle) && state.place_of(npc) == state.location;
     let down: Vec<String> = world.of(ObjectKind::Npc).filter(lying).map(|npc| npc.name.clone()).collect();
     let verb = if down.len() == 1 { "lies" } else { "lie" };
     let down = (!down.is_empty()).then(|| format!("{} {verb} here, unconscious", joined(&down)));

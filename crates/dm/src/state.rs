@@ -248,9 +248,8 @@ impl State {
                 let fits = (own.min..=own.max).contains(&value.saturating_add(*by));
                 (!fits).then(|| format!("the price is {name} {}, and {name} stands at {value}", by.abs()))
             }
-            Effect::Hp(by) => {
-                (self.hp.saturating_add(*by) <= 0).then(|| format!("the price is HP {}, and HP is {}", by.abs(), self.hp))
-            }
+            Effect::Hp(by) => (self.hp.saturating_add(*by) <= 0)
+                .then(|| format!("the price is HP {}, and HP is {}", by.abs(), self.hp)),
             Effect::Lose(item) => (!self.inventory.contains(item))
                 .then(|| format!("the price is {}, which is not carried", the(world.name(item)))),
             _ => None,

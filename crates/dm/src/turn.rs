@@ -199,7 +199,12 @@ fn archive(
         input: input.to_owned(),
         rolls: out.checks.iter().map(|check| format!("{} ({})", check.formula, check.tier.name())).collect(),
         resolution: resolution.clone(),
-        consequences: out.consequences.iter().cloned().chain(out.cost.iter().map(|own| format!("cost: {own}"))).collect(),
+        consequences: out
+            .consequences
+            .iter()
+            .cloned()
+            .chain(out.cost.iter().map(|own| format!("cost: {own}")))
+            .collect(),
         indicators: out.indicators.clone(),
         clocks: out.clocks.clone(),
         found: out.found.clone(),

@@ -202,8 +202,8 @@ pub fn orders(body: &str) -> (&str, Option<&str>) {
 /// Whether the words seek something that may be hidden.
 pub fn seeks(body: &str) -> bool {
     const SEEK: [&str; 16] = [
-        "search", "seek", "look", "find", "dig", "probe", "feel", "rummage", "scour", "hunt", "grope", "explore", "pry",
-        "examine", "uncover", "reach",
+        "search", "seek", "look", "find", "dig", "probe", "feel", "rummage", "scour", "hunt", "grope", "explore",
+        "pry", "examine", "uncover", "reach",
     ];
     meaning(body).iter().any(|word| SEEK.iter().any(|own| alike(word, own)))
 }

@@ -75,7 +75,9 @@ fn head(world: &Cartridge, faults: &mut Vec<Fault>) {
         }
     }
     change(world, path, line_in(world, path, "falls:"), &world.falls, faults);
-    for (words, list) in std::iter::once(("carries:", &world.carries)).chain(world.hooks.iter().map(|own| (own.text.as_str(), &own.carries))) {
+    for (words, list) in std::iter::once(("carries:", &world.carries))
+        .chain(world.hooks.iter().map(|own| (own.text.as_str(), &own.carries)))
+    {
         for thing in list.iter().filter(|own| world.object(own).is_some_and(|own| own.kind != ObjectKind::Item)) {
             faults.push(fault(path, line_in(world, path, words), format!("{thing} is carried and is not a thing")));
         }

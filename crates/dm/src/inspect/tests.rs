@@ -173,16 +173,24 @@ fn the_guide_names_every_word_that_an_author_can_write() {
                 "once",
             ])
             .chain([
-                "to", "fails", "until", "bars", "attack", "wakes", "carries", "segments", "visible", "every", "again", "event", "effect", "reason", "wakes_at", "falls", "km", "rp",
-                "pi",
+                "to", "fails", "until", "bars", "attack", "wakes", "carries", "segments", "visible", "every", "again",
+                "event", "effect", "reason", "wakes_at", "falls", "km", "rp", "pi",
             ]);
     let effects = [
         "take @", "lose @", "clue @", "reveal @", "move @", "put @", "mood @", "status @", "quest @", "time 30", "hp-2",
     ]
     .into_iter()
     .chain(["clock tide+1", "hold lands+1", "Heat+1 (why)"]);
-    let conditions =
-        ["at @place", "seen @place", "gone @thing", "night", "clock tide full", "quest @q active|done|failed", "day", "fatigue"];
+    let conditions = [
+        "at @place",
+        "seen @place",
+        "gone @thing",
+        "night",
+        "clock tide full",
+        "quest @q active|done|failed",
+        "day",
+        "fatigue",
+    ];
     let words = columns
         .chain(effects)
         .chain(conditions)

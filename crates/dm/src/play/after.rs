@@ -53,7 +53,11 @@ fn hostile(play: &mut Play<'_>) -> Result<()> {
             [] => fight::blow(play, npc)?,
             acts => {
                 let own = npc.field("attack");
-                play.event(if own.is_empty() { format!("{} does what was threatened", npc.name) } else { sentence(own) });
+                play.event(if own.is_empty() {
+                    format!("{} does what was threatened", npc.name)
+                } else {
+                    sentence(own)
+                });
                 play.effects(acts)?;
             }
         }

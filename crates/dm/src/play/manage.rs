@@ -65,7 +65,8 @@ pub(super) fn inventory(play: &mut Play<'_>) {
 pub(super) fn status(play: &mut Play<'_>) {
     play.out.action = "A moment to take stock.".into();
     let page = weapon::of_page(play);
-    let carried: Vec<&str> = page.into_iter().chain(play.state.inventory.iter().map(|item| play.world.name(item))).collect();
+    let carried: Vec<&str> =
+        page.into_iter().chain(play.state.inventory.iter().map(|item| play.world.name(item))).collect();
     let carried = if carried.is_empty() { "nothing".to_owned() } else { carried.join(", ") };
     let quests =
         play.state.quests.iter().map(|(handle, quest)| format!("{}: {}", play.world.name(handle), quest.status));

@@ -54,7 +54,10 @@ fn span(body: &str) -> Result<u64, &'static str> {
     let Some((at, unit)) = words.iter().enumerate().find_map(|(at, word)| Some((at, unit(word)?))) else {
         return Ok(30);
     };
-    if body.split_whitespace().any(|word| word.starts_with(['-', '−']) && word[1..].contains(|c: char| c.is_ascii_digit())) {
+    if body
+        .split_whitespace()
+        .any(|word| word.starts_with(['-', '−']) && word[1..].contains(|c: char| c.is_ascii_digit()))
+    {
         return Err("time does not run backwards");
     }
     if words[..at].contains(&"half") {

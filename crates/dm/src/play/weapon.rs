@@ -16,8 +16,26 @@ pub(super) struct ChosenWeapon {
 
 /// Words that say how somebody fights, and not with what.
 const MANNER: [&str; 20] = [
-    "might", "care", "force", "strength", "fury", "everything", "all", "anger", "rage", "caution", "speed", "skill",
-    "full", "hard", "courage", "luck", "hatred", "back", "him", "her",
+    "might",
+    "care",
+    "force",
+    "strength",
+    "fury",
+    "everything",
+    "all",
+    "anger",
+    "rage",
+    "caution",
+    "speed",
+    "skill",
+    "full",
+    "hard",
+    "courage",
+    "luck",
+    "hatred",
+    "back",
+    "him",
+    "her",
 ];
 
 /// The weapon that the move means, or why there is none.

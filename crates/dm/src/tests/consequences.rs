@@ -80,7 +80,8 @@ fn violence_is_remembered_and_somebody_who_fell_wakes_again() {
 #[test]
 fn what_is_eaten_or_handed_in_is_gone() {
     let mut game = Game::new();
-    let again = game.plays(&["[ACT]{go to the inn}", "[ACT]{buy the loaf}", "[ACT]{eat the loaf}", "[ACT]{eat the loaf}"]);
+    let again =
+        game.plays(&["[ACT]{go to the inn}", "[ACT]{buy the loaf}", "[ACT]{eat the loaf}", "[ACT]{eat the loaf}"]);
     assert!(again.contains("the loaf of salt bread is not carried"), "{again}");
     game.plays(&["[ASK]{Sanna about the plate}"]);
     game.set(json!({"location": "@reed_path", "moods": {"@guard_holt": "neutral"}}));

@@ -38,7 +38,10 @@ fn finding_15_one_fights_with_what_is_carried() {
     let fists = thrown(json!({}), "[FIGHT]{Jun with bare fists}");
     assert!(fists.contains("fist damage") && !fists.contains("dagger damage"), "{fists}");
     let rock = thrown(json!({}), "[FIGHT]{throw a rock at Jun}");
-    assert!(rock.contains("rock damage") && rock.contains("You pick up a rock") && !rock.contains("dagger damage"), "{rock}");
+    assert!(
+        rock.contains("rock damage") && rock.contains("You pick up a rock") && !rock.contains("dagger damage"),
+        "{rock}"
+    );
     let lantern = thrown(json!({"inventory": ["@brass_lantern"]}), "[FIGHT]{Jun with the lantern}");
     assert!(lantern.contains("no weapon") && lantern.contains("fist damage"), "{lantern}");
     let empty = thrown(json!({"inventory": []}), "[FIGHT]{Jun}");
@@ -76,7 +79,12 @@ fn finding_18_any_word_of_a_name_finds_what_is_at_hand() {
 
 #[test]
 fn finding_19_a_denial_is_no_order() {
-    for input in ["[ACT]{never go to the inn}", "[ACT]{do not go to the inn}", "[ACT]{don't take the lantern}", "[FIGHT]{do not hit Jun}"] {
+    for input in [
+        "[ACT]{never go to the inn}",
+        "[ACT]{do not go to the inn}",
+        "[ACT]{don't take the lantern}",
+        "[FIGHT]{do not hit Jun}",
+    ] {
         let output = said("brinewick", json!({}), input);
         assert!(output.contains("| not understood |") && output.contains("· Lantern Quay ·"), "{input}: {output}");
         assert!(output.contains("what is not to be done"), "{input}: {output}");
@@ -113,7 +121,10 @@ fn finding_19_a_span_of_time_is_taken_as_it_was_said_or_refused() {
 fn finding_19_of_two_orders_none_is_dropped_without_a_word() {
     let mut game = Game::new();
     let both = game.play("[ACT]{take notice and lantern}").unwrap();
-    assert!(both.contains("| take the tide notice | taken |") && both.contains("| take the brass lantern | taken |"), "{both}");
+    assert!(
+        both.contains("| take the tide notice | taken |") && both.contains("| take the brass lantern | taken |"),
+        "{both}"
+    );
     let output = game.play("[ACT]{drop the lantern and go to the inn}").unwrap();
     assert!(output.contains("| drop the brass lantern | dropped |") && output.contains("· Lantern Quay ·"), "{output}");
     assert!(output.contains("| go to the inn | left undone: one order in one input |"), "{output}");

@@ -37,7 +37,12 @@ fn finding_9_water_is_where_the_cartridge_has_it() {
         ("longdry", at("@cold_well"), "[ACT]{drink from the well}", true),
         ("longdry", at("@cold_well"), "[ACT]{drink some water}", true),
         ("longdry", at("@cold_well"), "[ACT]{drink sand}", false),
-        ("longdry", json!({"clocks": dry.clone(), "fired": ["clock drought"], "endings": ["dust"], "inventory": []}), "[ACT]{drink}", false),
+        (
+            "longdry",
+            json!({"clocks": dry.clone(), "fired": ["clock drought"], "endings": ["dust"], "inventory": []}),
+            "[ACT]{drink}",
+            false,
+        ),
         ("longdry", at("@sky_tarn"), "[ACT]{drink}", true),
         ("longdry", at("@dry_ford"), "[ACT]{drink}", false),
         ("brinewick", at("@lighthouse"), "[ACT]{drink}", false),
@@ -130,10 +135,15 @@ fn finding_14_a_state_that_is_replaced_is_gone() {
         ("@gull_inn", done("@two_plates", 3), "[LOOK]{the table}", "dusty"),
         ("@lamp_room", done("@dark_lamp", 4), "[LOOK]{the oil well}", "is empty"),
     ] {
-        let output = said("brinewick", json!({"location": place, "quests": quests, "endings": ["the_lamp", "for_the_dead"]}), look);
+        let output = said(
+            "brinewick",
+            json!({"location": place, "quests": quests, "endings": ["the_lamp", "for_the_dead"]}),
+            look,
+        );
         assert!(!output.contains(lie), "{look}: {output}");
     }
-    let pressed = json!({"location": "@reed_path", "statuses": {"@marsh_lily": "gone"}, "moods": {"@guard_holt": "neutral"}});
+    let pressed =
+        json!({"location": "@reed_path", "statuses": {"@marsh_lily": "gone"}, "moods": {"@guard_holt": "neutral"}});
     let output = said("brinewick", pressed, "[LOOK]{the lilies}");
     assert!(!output.contains("lilies grow") && !output.contains("not at hand"), "{output}");
     for id in ["brinewick", "longdry", "_template"] {
@@ -215,7 +225,10 @@ fn finding_23_one_wakes_where_the_cartridge_says_and_weather_fits_the_hour() {
     let mut game = Game::new();
     let told = (0..6).map(|_| game.play("[ACT]{wait 12 hours}").unwrap());
     for output in told.collect::<Vec<_>>() {
-        assert!(!output.contains("night tide comes") && !output.contains("HP 12 ->"), "nobody is wet in a hall: {output}");
+        assert!(
+            !output.contains("night tide comes") && !output.contains("HP 12 ->"),
+            "nobody is wet in a hall: {output}"
+        );
         if output.contains("[HUD]\nday") && output.contains("Epilogue") {
             break;
         }
