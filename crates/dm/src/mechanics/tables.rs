@@ -53,12 +53,12 @@ impl RandomTable {
         (thrown, self.row(thrown).unwrap_or_default())
     }
 
-    /// The row that is thrown, or the next one after it whose notes fit; the thrown one where none fits.
-    pub fn throw_fitting(&self, dice: &mut Dice, fits: impl Fn(&str) -> bool) -> &[String] {
+    /// The row that is thrown, or the next one after it that fits; the thrown one where none does.
+    pub fn throw_fitting(&self, dice: &mut Dice, fits: impl Fn(&[String]) -> bool) -> &[String] {
         let (thrown, row) = self.throw(dice);
         let from = thrown.saturating_sub(1) as usize;
-        let notes = |row: &&Vec<String>| fits(row.get(2).map(String::as_str).unwrap_or_default());
-        self.rows.iter().cycle().skip(from).take(self.rows.len()).find(notes).map_or(row, Vec::as_slice)
+        let mut rows = self.rows.iter().cycle().skip(from).take(self.rows.len());
+        rows.find(|row| fits(row)).map_or(row, Vec::as_slice)
     }
 }
 

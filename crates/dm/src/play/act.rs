@@ -2,6 +2,7 @@
 
 use super::{Play, fight, look, manage, pass, talk, things, travel};
 use crate::check::Tier;
+use crate::hud::{self, people};
 use crate::play::unclear::{cannot, not_understood};
 use crate::refs::normal;
 use crate::rule::Effect;
@@ -28,6 +29,13 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         Some(Verb::Impossible(why)) => cannot(play, why),
         Some(Verb::Go) => go(play, place, npc)?,
         Some(Verb::Use) if item.is_none() => free(play)?,
+        Some(Verb::Take) if item.is_none() && everything(play) => {
+            let here = people(&play.state, world);
+            let sellers: Vec<&str> = here.map(|npc| npc.handle.as_str()).collect();
+            let free = hud::things(&play.state, world).filter(|own| !sellers.contains(&own.field("seller")));
+            let all: Vec<Object> = free.cloned().collect();
+            things::several(play, Verb::Take, &all.iter().collect::<Vec<_>>())?;
+        }
         Some(verb @ (Verb::Take | Verb::Drop)) if several(play) => {
             let all = play.refs.iter().filter_map(|own| world.object(own));
             let all: Vec<&Object> = all.filter(|own| own.kind == ObjectKind::Item).collect();
@@ -42,6 +50,15 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         },
     }
     Ok(())
+}
+
+/// Whether the words mean all that lies here, and something does.
+fn everything(play: &Play<'_>) -> bool {
+    let words = play.other_words();
+    let all = words.iter().all(|word| ["everything", "all", "things", "it"].contains(&word.as_str()));
+    let here: Vec<&str> = people(&play.state, play.world).map(|npc| npc.handle.as_str()).collect();
+    let mut free = hud::things(&play.state, play.world).filter(|own| !here.contains(&own.field("seller")));
+    !words.is_empty() && all && free.next().is_some()
 }
 
 /// Whether the words put several things into one list.

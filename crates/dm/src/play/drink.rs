@@ -39,7 +39,9 @@ pub(super) fn drink(play: &mut Play<'_>, item: Option<&Object>) -> Result<()> {
             return Ok(());
         }
         (None, Water::None) => {
-            cannot(play, "there is no water here, and none is carried");
+            let own = world.of(ObjectKind::Item).find(drinkable).map(|flask| the(&flask.name));
+            let why = own.map_or_else(|| "none is carried".to_owned(), |flask| format!("{flask} is what you carry"));
+            cannot(play, format!("there is no water here to drink; {why}"));
             return Ok(());
         }
     }

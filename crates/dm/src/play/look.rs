@@ -44,10 +44,13 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     }
 }
 
-/// The facts of this place that the words mean rather than a quest or a side which has them in its name.
+/// The facts of this place that the words mean rather than something which has one of them in its name.
 fn nearer(play: &Play<'_>, object: &Object) -> Option<Vec<String>> {
     let words = meaning(&play.rest());
-    let own = matches!(object.kind, ObjectKind::Quest | ObjectKind::Faction) && meaning(&object.name) != words;
+    // A quest has its aliases for the log; a thing, a person and a place are called by them.
+    let aliased = !matches!(object.kind, ObjectKind::Quest | ObjectKind::Faction);
+    let names = std::iter::once(&object.name).chain(object.aliases.iter().filter(|_| aliased));
+    let own = object.handle != play.found.body.trim() && !names.into_iter().any(|name| meaning(name) == words);
     let facts = speaking(play, &words);
     let whole = |fact: &String| words.iter().all(|word| meaning(fact).iter().any(|other| alike(word, other)));
     (own && facts.iter().any(whole)).then_some(facts)

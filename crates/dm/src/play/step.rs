@@ -6,6 +6,7 @@ use crate::check::Tier;
 use crate::grammar::{joined, sentence, the};
 use crate::hud::people;
 use crate::input::Header;
+use crate::known::known;
 use crate::rule::{Condition, Effect, Order, Term};
 use crate::verbs::{Verb, alike, meaning, says, small_talk};
 use crate::world::{ObjectKind, Stage};
@@ -152,7 +153,10 @@ pub(super) fn lacking(play: &Play<'_>, needs: &Condition) -> String {
     let world = play.world;
     let missing = needs.0.iter().filter(|term| !play.state.holds(&Condition(vec![(*term).clone()])));
     let words = missing.map(|term| match term {
-        Term::Has(item) => the(world.name(item)),
+        Term::Has(item) if world.object(item).is_some_and(|own| known(&play.state, world, own)) => {
+            the(world.name(item))
+        }
+        Term::Has(_) => "something that you have not found yet".to_owned(),
         Term::Quest(quest, status) => format!("{} to be {status}", the(world.name(quest))),
         Term::Clue(_) => "something that you do not know yet".to_owned(),
         Term::At(place) => format!("to be at {}", the(world.name(place))),

@@ -36,9 +36,15 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     match pressing(play, &npc) {
         true => press(play, &npc),
         // Somebody who is spoken to about nothing is greeted.
-        false if play.other_words().is_empty() => greet(play, &npc),
+        false if play.other_words().is_empty() && names_people_only(play) => greet(play, &npc),
         false => unknown(play, &npc),
     }
+}
+
+/// Whether the move names people and nothing that could be asked about.
+fn names_people_only(play: &Play<'_>) -> bool {
+    let mut named = play.refs.iter().filter_map(|own| play.world.object(own));
+    named.all(|own| own.kind == ObjectKind::Npc)
 }
 
 /// The person who is spoken to; where it is nobody, the reason is told.
@@ -63,6 +69,7 @@ fn spoken_to(play: &mut Play<'_>) -> Option<Object> {
         (None, several) => {
             let names: Vec<String> = several.iter().map(|npc| npc.name.clone()).collect();
             cannot(play, format!("{} are here: say to whom", joined(&names)));
+            play.out.action = "You look from one to the other.".into();
             None
         }
     }
@@ -92,7 +99,7 @@ fn open_topics(play: &Play<'_>, npc: &Object) -> Vec<String> {
         let asked = play.state.memory.noted.contains(&key(npc, &topic.words));
         play.state.holds(&topic.answer.when) && !asked
     });
-    open.filter_map(|topic| topic.words.first()).map(|word| the(word)).take(4).collect()
+    open.filter_map(|topic| topic.words.first()).map(|word| the(word)).take(6).collect()
 }
 
 fn key(npc: &Object, words: &[String]) -> String {
@@ -108,8 +115,10 @@ fn topic(play: &mut Play<'_>, npc: &Object) -> Result<bool> {
         .find(|topic| play.state.holds(&topic.answer.when) && topic.words.iter().any(|word| says(body, word)));
     let Some(topic) = asked else { return Ok(false) };
     play.out.action = format!("{}: \"{}\"", npc.name, sentence(&topic.answer.text));
+    let word = topic.words.iter().find(|word| says(body, word)).unwrap_or(&topic.words[0]);
+    let what = format!("ask {} about {}", npc.name, the(word));
     let fresh = play.state.memory.note(&key(npc, &topic.words));
-    play.row(format!("ask {} about {}", npc.name, topic.words[0]), if fresh { "told" } else { "told again" });
+    play.row(what, if fresh { "told" } else { "told again" });
     play.effect(&Effect::Minutes(if fresh { 10 } else { 2 }))?;
     if !fresh {
         play.out.no_progress = Some(format!("{} has said that before", npc.name));

@@ -146,7 +146,7 @@ fn pace(play: &mut Play<'_>, minutes: u64, km: u64) -> Result<Walk> {
 fn weather(play: &mut Play<'_>) -> String {
     let Some(table) = play.world.tables.iter().find(|table| table.name == "Weather") else { return String::new() };
     let night = play.state.time.night();
-    let row = table.throw_fitting(&mut play.dice, |notes| fits(notes, night, ""));
+    let row = table.throw_fitting(&mut play.dice, |row| fits(row, night, ""));
     let (event, kind) = (row.first().cloned().unwrap_or_default(), row.get(1).cloned().unwrap_or_default());
     if !event.is_empty() {
         play.event(event);
@@ -155,7 +155,8 @@ fn weather(play: &mut Play<'_>) -> String {
 }
 
 /// Whether a row of a table fits the hour and the sky, by its notes: `day`, `night`, `clear`.
-fn fits(notes: &str, night: bool, sky: &str) -> bool {
+fn fits(row: &[String], night: bool, sky: &str) -> bool {
+    let notes = row.get(2).map(String::as_str).unwrap_or_default();
     let covered = ["light rain", "heavy rain", "cloud"].contains(&sky);
     notes.split([',', ' ']).all(|word| match word {
         "day" => !night,
@@ -170,8 +171,14 @@ fn meet(play: &mut Play<'_>, sky: &str) {
     let night = play.state.time.night();
     let name = if night { "Night" } else { "Travel" };
     if let Some(table) = play.world.tables.iter().find(|table| table.name == name) {
-        let row = table.throw_fitting(&mut play.dice, |notes| fits(notes, night, sky));
+        // What was not met yet comes first.
+        let noted = &play.state.memory.noted;
+        let fresh = |row: &[String]| row.first().is_some_and(|event| !noted.contains(event));
+        let any = table.rows.iter().any(|row| fits(row, night, sky) && fresh(row));
+        let fit = |row: &[String]| fits(row, night, sky) && (!any || fresh(row));
+        let row = table.throw_fitting(&mut play.dice, fit);
         if let Some(event) = row.first() {
+            play.state.memory.note(event);
             play.event(event.clone());
         }
     }

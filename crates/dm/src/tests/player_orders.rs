@@ -198,3 +198,47 @@ fn finding_22_no_answer_names_what_was_not_met() {
     let panel = crate::players::view("MAINLINE_PANEL.json", &game.files["MAINLINE_PANEL.json"]).unwrap();
     assert!(!panel.contains("@marsh_child"), "{panel}");
 }
+
+#[test]
+fn what_is_asked_about_is_no_greeting_and_is_named_in_the_answer() {
+    let mut game = Game::new();
+    game.play("[ACT]{take the lantern}").unwrap();
+    let lantern = game.play("[ASK]{Jun about the lantern}").unwrap();
+    assert!(lantern.contains("nothing to say to that") && !lantern.contains("| greet"), "{lantern}");
+    assert!(
+        game.play("[ASK]{hello Jun}").unwrap().contains("the tide and the lamp"),
+        "the main thread is among the topics"
+    );
+    assert!(game.play("[ASK]{Jun about Osric}").unwrap().contains("| ask Jun Tallow about Osric | told |"));
+    let tower = said("brinewick", json!({"location": "@lighthouse"}), "[ASK]{Osric about the lamp}");
+    assert!(!tower.contains("| greet"), "a word of the Lamp Room is no greeting: {tower}");
+}
+
+#[test]
+fn everything_is_all_that_lies_here_and_is_free() {
+    let mut game = Game::new();
+    let all = game.play("[ACT]{take everything}").unwrap();
+    assert!(
+        all.contains("| take the tide notice | taken |") && all.contains("| take the brass lantern | taken |"),
+        "{all}"
+    );
+    let inn = said("brinewick", json!({"location": "@gull_inn"}), "[ACT]{take everything}");
+    assert!(inn.contains("| impossible |") && !inn.contains("| taken |"), "the loaf is Bertrade's: {inn}");
+}
+
+#[test]
+fn what_is_carried_and_what_is_not_found_yet_are_told_as_they_are() {
+    let hut = said(
+        "longdry",
+        json!({"location": "@shepherds_hut", "inventory": ["@water_skin"]}),
+        "[ACT]{drink from the butt}",
+    );
+    assert!(hut.contains("the skin of water is what you carry") && !hut.contains("none is carried"), "{hut}");
+    let door = said("brinewick", json!({"location": "@lighthouse"}), "[ACT]{break down the door}");
+    assert!(door.contains("something that you have not found yet") && !door.contains("keeper's key"), "{door}");
+    // A fact that has all the words is nearer than a thing that has one of them.
+    let ring = said("longdry", json!({"location": "@stone_ring"}), "[LOOK]{the place of the twelfth stone}");
+    assert!(ring.contains("[Result]\nIn the place of the twelfth stone"), "{ring}");
+    let wall = json!({"location": "@red_gorge", "clues": ["@ram_in_the_gorge"], "quests": {"@lost_flock": {"stage": 1, "status": "active"}}});
+    assert!(!said("longdry", wall, "[LOOK]{the wall}").contains("DC 10"), "a look at the wall is no search");
+}
