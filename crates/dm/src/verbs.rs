@@ -173,11 +173,9 @@ pub fn denied(body: &str) -> bool {
     let text = normal(body);
     let lead = |word: &&str| LEAD.contains(word) || ["do", "does", "shall", "should", "must"].contains(word);
     let mut words = text.split(' ').skip_while(lead);
-    match (words.next(), words.next()) {
-        (Some("never" | "not" | "dont" | "wont" | "cannot"), _) => true,
-        (Some("don" | "won" | "can" | "shouldn" | "mustn"), Some("t")) => true,
-        _ => false,
-    }
+    let (first, second) = (words.next().unwrap_or_default(), words.next());
+    let whole = ["never", "not", "dont", "wont", "cannot"].contains(&first);
+    whole || second == Some("t") && ["don", "won", "can", "shouldn", "mustn"].contains(&first)
 }
 
 /// The first order of a sentence, and what is left where a second one follows it: `take the lantern and go to the inn`.
