@@ -78,7 +78,7 @@ fn a_move_is_a_write_and_its_outcome_a_read() {
             Debt 1 · Grace 3 · Heat 0 · Rumor 0 · tide 0/8
             L1 the Salt Market · L2 the Drowned Gull · L3 the Lighthouse
             N1 Jun Tallow
-            I1 tide notice · I2 brass lantern
+            I1 tide notice · I2 brass lantern · I3 dagger
             Q1 the Dark Lamp · Q2 the Sexton's Bell · Q3 Salt and Ledger · Q4 Two Plates
             F1 the Harbour
             1
@@ -313,8 +313,8 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
             - Narrator: the proposal is not an object; the kernel narrates
             0
             0
-            {"campaign":"c1","entries":51,"equal":true}
-            49
+            {"campaign":"c1","entries":56,"equal":true}
+            54
         "#]],
     );
 }

@@ -133,9 +133,7 @@ impl Boot {
         };
         let levels = state.indicators.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let clocks = state
-            .clocks
-            .iter()
-            .filter(|clock| clock.visible)
+            .shown_clocks(world)
             .map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments))
             .collect();
         let quests = state

@@ -79,12 +79,8 @@ pub fn bindings(entries: &[HudEntry]) -> BTreeMap<String, String> {
 /// The HUD in at most ten lines: place and time, levels and clocks, then one line per kind of object.
 pub fn render(state: &State, world: &Cartridge, entries: &[HudEntry]) -> String {
     let levels: Vec<String> = state.indicators.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    let clocks: Vec<String> = state
-        .clocks
-        .iter()
-        .filter(|clock| clock.visible)
-        .map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments))
-        .collect();
+    let clocks: Vec<String> =
+        state.shown_clocks(world).map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments)).collect();
     let mut lines = vec![
         format!("{} · {} · HP {}", state.time, world.name(&state.location), state.hp),
         clip(&levels.iter().chain(&clocks).cloned().collect::<Vec<_>>().join(" · "), 200),

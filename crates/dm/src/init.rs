@@ -6,13 +6,14 @@ use serde_json::{Value, json};
 use crate::boot::BOOTSTRAP;
 use crate::delta::apply::Change;
 use crate::files::{ReadFiles, need};
+use crate::grammar::the;
 use crate::json::render as print;
 use crate::memory::Memory;
 use crate::pack::{self, PackContext};
 use crate::session::{self, Decision};
 use crate::state::{Clock, FULL_HP, State};
 use crate::time::Time;
-use crate::world::{Cartridge, ObjectKind};
+use crate::world::{Cartridge, Hook, ObjectKind};
 use crate::{boot, campaign_pages, hud, json, md, menu, refs};
 use acheron_base::{Error, Result};
 
@@ -84,7 +85,8 @@ const PRESETS: [(&str, &str, [&str; 6]); 5] = [
 /// The questions of step A to C.
 pub fn questionnaire(world: &Cartridge) -> String {
     let presets: Vec<&str> = PRESETS.iter().map(|(english, ..)| *english).collect();
-    let hooks: String = world.hooks.iter().take(3).zip(1..).map(|(hook, n)| format!("   {n}. {hook}\n")).collect();
+    let hooks: String =
+        world.hooks.iter().take(3).zip(1..).map(|(hook, n)| format!("   {n}. {}\n", hook.text)).collect();
     format!(
         "[Initialize] {}\n\
          A. How shall it be? `preset`: {}; or style, difficulty, rules, pacing, combat_freq, mystery_vs_action. `lines_veils`: what to leave out.\n\
@@ -226,9 +228,13 @@ pub fn init(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: &st
         return Err(Error::already_exists(format!("session already exists: {session}")));
     }
     let start = start(answers, world)?;
-    let hook = Some(line(&answers.start_hook)).filter(|hook| !hook.is_empty());
-    let hook = hook.or_else(|| world.hooks.first().cloned()).unwrap_or_else(|| "it begins".into());
-    let state = opening(world, &start);
+    let Hook { text: hook, carries } = hook(answers, world)?;
+    let state = opening(world, &start, &carries);
+    if let Some(gate) = state.shut(&start, world) {
+        let why = if gate.reason.is_empty() { "it is shut" } else { &gate.reason };
+        let place = the(world.name(&start));
+        return Err(Error::invalid(format!("the story cannot begin at {place}: {why}; leave start_loc out")));
+    }
     let panel = state.write(&json::read("STATE_PANEL.json", &need(files, "STATE_PANEL.json")?)?);
     let style = preferences.iter().find(|(key, _)| *key == "STYLE").map(|(_, value)| value.clone()).unwrap_or_default();
     let around = PackContext { pc: name.clone(), style, hooks: menu::hooks(&state, world), last: hook.clone() };
@@ -289,6 +295,25 @@ fn mainline(world: &Cartridge, around: &PackContext, hot: &mut Value) -> Value {
     json!({"mainline": beats, "next_beat": around.hooks, "key_npcs": key_npcs})
 }
 
+/// The beginning: one of the cartridge by its number or its words, else the player's own; the first where none is given.
+fn hook(answers: &Answers, world: &Cartridge) -> Result<Hook> {
+    let given = line(&answers.start_hook);
+    if given.is_empty() {
+        let none = || Hook { text: "it begins".into(), carries: Vec::new() };
+        return Ok(world.hooks.first().cloned().unwrap_or_else(none));
+    }
+    let number = given.trim_start_matches("hook").trim().trim_end_matches('.');
+    if !number.is_empty() && number.chars().all(|c| c.is_ascii_digit()) {
+        let found = number.parse::<usize>().ok().and_then(|n| world.hooks.get(n.checked_sub(1)?));
+        let most = world.hooks.len();
+        return found
+            .cloned()
+            .ok_or_else(|| Error::invalid(format!("start_hook: there is no hook {number}; they are 1 to {most}")));
+    }
+    let own = world.hooks.iter().find(|hook| refs::normal(&hook.text) == refs::normal(&given)).cloned();
+    Ok(own.unwrap_or(Hook { text: given, carries: Vec::new() }))
+}
+
 fn start(answers: &Answers, world: &Cartridge) -> Result<String> {
     let wanted = line(&answers.start_loc);
     if matches!(wanted.as_str(), "" | "-") {
@@ -296,12 +321,14 @@ fn start(answers: &Answers, world: &Cartridge) -> Result<String> {
     }
     let found =
         refs::resolve(&wanted, world, &Default::default()).map_err(|unclear| Error::invalid(unclear.sentence()))?;
-    let place = found.into_iter().find(|own| world.object(own).is_some_and(|object| object.kind == ObjectKind::Loc));
+    let place = found.into_iter().find(|own| {
+        world.object(own).is_some_and(|object| object.kind == ObjectKind::Loc && object.status != "hidden")
+    });
     place.ok_or_else(|| Error::not_found(format!("there is no place `{wanted}` in {}", world.title)))
 }
 
 /// The world as it is before anything has happened.
-fn opening(world: &Cartridge, start: &str) -> State {
+fn opening(world: &Cartridge, start: &str, carries: &[String]) -> State {
     let time = Time::read("day 1, 08:00");
     let mut state = State {
         ate: time.minutes(),
@@ -316,6 +343,7 @@ fn opening(world: &Cartridge, start: &str) -> State {
             .map(|face| Clock { id: face.id.clone(), segments: face.segments, filled: 0, visible: face.visible })
             .collect(),
         seen: vec![start.to_owned()],
+        inventory: world.carries.iter().chain(carries).cloned().collect(),
         ..State::default()
     };
     for quest in &world.quests {

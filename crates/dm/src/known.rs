@@ -27,6 +27,11 @@ fn here<'a>(mut all: impl Iterator<Item = &'a Object>, object: &Object) -> bool 
     all.any(|own| own.handle == object.handle)
 }
 
+/// The note that a place was searched to the end.
+pub fn searched(place: &str) -> String {
+    format!("searched {place}")
+}
+
 /// Whether the place was visited, or a way that is known leads there.
 fn reachable(state: &State, world: &Cartridge, place: &str) -> bool {
     let visited = |own: &str| state.seen.iter().any(|seen| seen == own);

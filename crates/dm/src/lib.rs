@@ -62,6 +62,7 @@ pub mod time;
 pub mod tools;
 pub mod turn;
 pub mod verbs;
+pub mod water;
 pub mod world;
 
 #[cfg(test)]

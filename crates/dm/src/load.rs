@@ -7,7 +7,7 @@ use crate::files::{Files, ReadFiles, hidden};
 use crate::input::Header;
 use crate::md;
 use crate::mechanics::{maps, tables};
-use crate::rule::{effects, handle};
+use crate::rule::{clue_names, effects, handle};
 use crate::world::*;
 use crate::{authored, ending, index};
 use acheron_base::{Error, Result};
@@ -53,9 +53,11 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
         title: head.lines().find_map(md::heading).map_or(id, |(_, title)| title).to_owned(),
         start: md::field(head, "start").unwrap_or_default().to_owned(),
         theme: md::field(head, "theme").unwrap_or_default().to_owned(),
-        hooks: lines(head, "hooks"),
+        hooks: lines(head, "hooks").iter().map(|line| hook(line)).collect(),
         spine: lines(head, "spine").into_iter().take(6).collect(),
         wakes_at: md::field(head, "wakes_at").unwrap_or_default().to_owned(),
+        wakes: md::field(head, "wakes").unwrap_or_default().to_owned(),
+        carries: named_handles(md::field(head, "carries").unwrap_or_default()),
         ..Cartridge::default()
     };
     match effects(md::field(head, "falls").unwrap_or_default()) {
@@ -108,8 +110,20 @@ pub fn cartridge(source: &dyn ReadFiles) -> Result<Cartridge> {
     world.faults.extend(faults);
     quests::people(&mut world);
     quests::clues(&mut world);
+    world.clue_names = files.values().flat_map(|text| clue_names(text)).collect();
     world.files = files;
     Ok(world)
+}
+
+/// `A sentence. (carries: @thing, @thing)`
+fn hook(line: &str) -> Hook {
+    let (text, carries) = line.split_once("(carries:").unwrap_or((line, ""));
+    Hook { text: text.trim().to_owned(), carries: named_handles(carries.trim_end().trim_end_matches(')')) }
+}
+
+/// The handles of a list.
+pub(crate) fn named_handles(list: &str) -> Vec<String> {
+    list.split([',', ' ']).filter(|own| own.starts_with('@')).map(str::to_owned).collect()
 }
 
 /// `A sentence. (never: phrase; phrase)`

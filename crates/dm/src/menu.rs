@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::grammar::the;
 use crate::hud::{exits, people, things};
 use crate::input::{Header, Input, Risk, parse};
-use crate::known::goal;
+use crate::known::{goal, searched};
 use crate::state::State;
 use crate::world::{Cartridge, Object, ObjectKind, Stage};
 
@@ -36,7 +36,8 @@ pub fn build(state: &State, world: &Cartridge, offered: &[String]) -> Vec<MenuIt
     }
     inputs.extend(people(state, world).filter_map(|npc| talk(state, npc)));
     inputs.push("[LOOK]{around}".into());
-    inputs.extend(exits(state, world).map(|place| format!("[ACT]{{go to {}}}", place.handle)));
+    let open = |place: &&Object| state.barred(&state.location, &place.handle, world).is_none();
+    inputs.extend(exits(state, world).filter(open).map(|place| format!("[ACT]{{go to {}}}", place.handle)));
     inputs.push("[MANAGE]{status}".into());
     inputs.push("[MANAGE]{rest}".into());
     inputs.push("[ACT]{wait}".into());
@@ -95,6 +96,12 @@ fn bold(state: &State, world: &Cartridge) -> String {
     if let Some(item) = things(state, world).find(|item| here.iter().any(|npc| npc.handle == item.field("seller"))) {
         return format!("[ACT]{{steal {}}} --risk high", item.handle);
     }
+    // What was searched to the end is not searched again.
+    let done = state.memory.noted.contains(&searched(&state.location));
+    let open = |place: &&Object| state.barred(&state.location, &place.handle, world).is_none();
+    if let Some(place) = exits(state, world).filter(open).find(|_| done) {
+        return format!("[ACT]{{hurry to {}}} --risk high", place.handle);
+    }
     match world.object(&state.location) {
         Some(place) => format!("[LOOK]{{search {}, heedless of the noise}} --risk high", place.handle),
         None => "[LOOK]{search in haste} --risk high".into(),
@@ -115,7 +122,9 @@ fn toward(state: &State, world: &Cartridge, stage: &Stage, quest: &str) -> Optio
     if let Some(at) = stage.at.as_ref().filter(|at| **at != state.location) {
         let pass = |place: &str| state.seen.iter().any(|own| own == place) && state.shut(place, world).is_none();
         let open = state.status(world, at) != "hidden" && state.shut(at, world).is_none();
-        return (open && world.map.path(&state.location, at, pass).is_some()).then(|| format!("[ACT]{{go to {at}}}"));
+        let way = world.map.path(&state.location, at, pass).filter(|_| open)?.0;
+        let barred = way.windows(2).any(|pair| state.barred(&pair[0], &pair[1], world).is_some());
+        return (!barred).then(|| format!("[ACT]{{go to {at}}}"));
     }
     let target = world.object(&stage.target);
     let known = match target.map(|object| object.kind) {

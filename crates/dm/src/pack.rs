@@ -66,12 +66,8 @@ pub fn context(state: &State, world: &Cartridge, around: &PackContext, before: &
         .of(ObjectKind::Npc)
         .filter(|npc| state.place_of(npc) == state.location && state.status(world, &npc.handle) == "active");
     let npcs: Vec<String> = here.map(|npc| format!("{}: {}", npc.handle, clip(npc.field("role"), 30))).collect();
-    let timers: Vec<String> = state
-        .clocks
-        .iter()
-        .filter(|clock| clock.visible)
-        .map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments))
-        .collect();
+    let timers: Vec<String> =
+        state.shown_clocks(world).map(|clock| format!("{} {}/{}", clock.id, clock.filled, clock.segments)).collect();
     let mut flags = vec![format!("STYLE={}", if around.style.is_empty() { "-" } else { &around.style })];
     flags.extend(state.fired.iter().map(|mark| format!("fired {mark}")));
     let items: Vec<String> = state.inventory.iter().rev().map(described).collect();

@@ -18,6 +18,7 @@ pub fn view(path: &str, text: &str) -> Result<String> {
     match path {
         "STATE_PANEL.json" => Ok(json::render(&without_hidden(json::read(path, text)?))),
         "HOT_PACK.json" => Ok(json::render(&without_spine(json::read(path, text)?))),
+        "MAINLINE_PANEL.json" => Ok(json::render(&without_people(json::read(path, text)?))),
         _ if path.starts_with("sessions/") => Ok(session(text)),
         _ => Ok(text.to_owned()),
     }
@@ -36,7 +37,15 @@ pub fn without_spine(mut pack: Value) -> Value {
     if let Some(own) = pack.as_object_mut() {
         own.insert("spine".into(), json!([]));
     }
-    pack
+    without_people(pack)
+}
+
+/// Without the people of the story, of whom the player may have met none.
+fn without_people(mut panel: Value) -> Value {
+    if let Some(own) = panel.as_object_mut().filter(|own| own.contains_key("key_npcs")) {
+        own.insert("key_npcs".into(), json!([]));
+    }
+    panel
 }
 
 /// A session: the changes of the panel stand in its lines `State`.

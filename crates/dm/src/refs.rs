@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use unicode_normalization::UnicodeNormalization;
 
-use crate::world::{Cartridge, Object};
+use crate::world::{Cartridge, Object, ObjectKind};
 use acheron_base::nearest::nearest_within;
 
 /// Why a reference was not resolved.
@@ -59,7 +59,7 @@ pub fn resolve(text: &str, world: &Cartridge, hud: &BTreeMap<String, String>) ->
         if word.starts_with('@') && word.len() > 1 {
             match world.object(&word.to_lowercase()) {
                 Some(object) => found.push((at, object.handle.clone())),
-                None => return Err(unknown(&word, world)),
+                None => return Err(unknown(&word, world, hud)),
             }
         } else if let Some(code) = code(&word) {
             let bound = hud.get(&code).and_then(|id| world.by_id(id));
@@ -73,7 +73,7 @@ pub fn resolve(text: &str, world: &Cartridge, hud: &BTreeMap<String, String>) ->
             plain.push(' ');
         }
     }
-    named(&normal(&plain), world, &mut found)?;
+    named(&normal(&plain), world, hud, &mut found)?;
     found.sort();
     let mut handles: Vec<String> = Vec::new();
     for (_, handle) in found {
@@ -115,13 +115,22 @@ fn code(word: &str) -> Option<String> {
     lawful.then(|| format!("{letter}{number}"))
 }
 
-fn unknown(word: &str, world: &Cartridge) -> Unclear {
-    let nearest = nearest_within(word, world.objects.iter().map(|object| object.handle.as_str()), 3);
+/// The nearest handle of what the HUD shows: any other might be a secret.
+fn unknown(word: &str, world: &Cartridge, hud: &BTreeMap<String, String>) -> Unclear {
+    let shown = hud.values().filter_map(|id| world.by_id(id));
+    let nearest = nearest_within(word, shown.map(|object| object.handle.as_str()), 3);
     Unclear::UnknownHandle { handle: word.to_owned(), nearest: nearest.map(str::to_owned) }
 }
 
 /// Names and aliases in a normal text: the longest first, each stretch of text taken once.
-fn named(text: &str, world: &Cartridge, found: &mut Vec<(usize, String)>) -> Result<(), Unclear> {
+fn named(
+    text: &str,
+    world: &Cartridge,
+    hud: &BTreeMap<String, String>,
+    found: &mut Vec<(usize, String)>,
+) -> Result<(), Unclear> {
+    let shown: Vec<&Object> = hud.values().filter_map(|id| world.by_id(id)).collect();
+    let at_hand = |object: &&&Object| shown.iter().any(|own| own.handle == object.handle);
     let mut names: BTreeMap<String, Vec<&Object>> = BTreeMap::new();
     for object in &world.objects {
         let own = std::iter::once(object.name.as_str()).chain(object.aliases.iter().map(String::as_str));
@@ -140,7 +149,13 @@ fn named(text: &str, world: &Cartridge, found: &mut Vec<(usize, String)>) -> Res
         // Scripts without spaces have no word ends to look for.
         let pattern = if name.is_ascii() { format!(" {name} ") } else { name.clone() };
         let Some(at) = left.find(&pattern) else { continue };
-        if let [object] = objects.as_slice() {
+        let mut near = objects.iter().filter(at_hand);
+        let only = near.next().filter(|_| near.next().is_none());
+        let one = match objects.as_slice() {
+            [object] => Some(object),
+            _ => only,
+        };
+        if let Some(object) = one {
             found.push((at, object.handle.clone()));
             let blank = format!(" {} ", "\u{1}".repeat(pattern.len().saturating_sub(2)));
             left = left.replace(&pattern, &blank);
@@ -150,7 +165,28 @@ fn named(text: &str, world: &Cartridge, found: &mut Vec<(usize, String)>) -> Res
             return Err(Unclear::Several { words: name.clone(), candidates });
         }
     }
+    by_one_word(&left, &shown, found);
     Ok(())
+}
+
+/// Finds what is at hand by one word of its name, where the word means nothing else there: people and things before places.
+fn by_one_word(left: &str, shown: &[&Object], found: &mut Vec<(usize, String)>) {
+    for word in left.split(' ').filter(|word| word.chars().count() > 3) {
+        let has = |object: &&&Object| head(&object.name).split(' ').any(|own| own == word);
+        let (places, others): (Vec<&&Object>, Vec<&&Object>) =
+            shown.iter().filter(has).partition(|object| object.kind == ObjectKind::Loc);
+        let meant = if others.is_empty() { places } else { others };
+        if let ([object], Some(at)) = (meant.as_slice(), left.find(&format!(" {word} "))) {
+            found.push((at, object.handle.clone()));
+        }
+    }
+}
+
+/// The words of a name that are its own: a skin of water is a skin, and no water.
+fn head(name: &str) -> String {
+    let name = normal(name);
+    let end = [" of ", " for ", " with ", " in "].iter().filter_map(|word| name.find(word)).min();
+    end.map_or(name.clone(), |end| name[..end].to_owned())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::hud::{exits, people};
 use crate::menu::MenuItem;
 use crate::play::Outcome;
 use crate::state::State;
-use crate::world::{Cartridge, Object};
+use crate::world::{Cartridge, Object, ObjectKind};
 
 /// The opening shot without a narrator: where and when, something that is seen there, the smell, who is there and what presses.
 /// Each scene of a place shows another of its facts, the ones that were not shown first.
@@ -17,7 +17,7 @@ pub fn scene(state: &State, world: &Cartridge, said: &str) -> String {
     sentences.extend(place.and_then(|place| fact(state, place, shown, said)));
     let smell = place.map_or("", |place| place.field("smell"));
     let people = present(state, world);
-    let pressing = pressing(state);
+    let pressing = pressing(state, world);
     // Not every scene smells: where much is to be said, the smell is for the first one.
     let room = people.is_none() || pressing.is_none() || shown == 0;
     if !smell.is_empty() && room {
@@ -45,12 +45,20 @@ fn fact(state: &State, place: &Object, shown: usize, said: &str) -> Option<Strin
 fn present(state: &State, world: &Cartridge) -> Option<String> {
     let here: Vec<String> = people(state, world).map(|npc| npc.name.clone()).collect();
     let verb = if here.len() == 1 { "is" } else { "are" };
-    (!here.is_empty()).then(|| format!("{} {verb} here", capital(&joined(&here))))
+    let awake = (!here.is_empty()).then(|| format!("{} {verb} here", capital(&joined(&here))));
+    let lying = |npc: &&Object| state.memory.down.contains_key(&npc.handle) && state.place_of(npc) == state.location;
+    let down: Vec<String> = world.of(ObjectKind::Npc).filter(lying).map(|npc| npc.name.clone()).collect();
+    let verb = if down.len() == 1 { "lies" } else { "lie" };
+    let down = (!down.is_empty()).then(|| format!("{} {verb} here, unconscious", joined(&down)));
+    match (awake, down) {
+        (Some(awake), Some(down)) => Some(format!("{awake}, and {down}")),
+        (awake, down) => awake.or(down),
+    }
 }
 
 /// The visible clock that is nearest to its end.
-fn pressing(state: &State) -> Option<String> {
-    let begun = state.clocks.iter().filter(|clock| clock.visible && clock.filled > 0);
+fn pressing(state: &State, world: &Cartridge) -> Option<String> {
+    let begun = state.shown_clocks(world).filter(|clock| clock.filled > 0);
     let clock = begun.max_by_key(|clock| clock.filled * 100 / clock.segments)?;
     Some(format!("The {} stands at {} of {}", clock.id, clock.filled, clock.segments))
 }
@@ -127,8 +135,7 @@ pub fn output(page: &Page<'_>) -> String {
         let lead = if out.found.is_empty() { "No key clue, no new progress" } else { "No new progress" };
         block("Nothing gained", &[format!("{lead}: {why}")]);
     }
-    let mut after: Vec<String> = out.consequences.iter().map(|line| capital(line)).collect();
-    after.extend(out.indicators.iter().chain(&out.clocks).cloned());
+    let mut after = out.after.clone();
     after.extend(out.cost.iter().map(|cost| format!("cost: {cost}")));
     block("Consequences", &after);
     block("A costly alternative", out.alternative.as_slice());

@@ -28,6 +28,8 @@ pub enum Term {
     At(String),
     /// The place was visited.
     Seen(String),
+    /// The thing is used up, or the person has left for good.
+    Gone(String),
     Night,
     Not(Box<Term>),
 }
@@ -40,6 +42,14 @@ impl Condition {
     pub fn parse(text: &str) -> Result<Self> {
         let terms = text.split('&').map(str::trim).filter(|term| !matches!(*term, "" | "-"));
         Ok(Condition(terms.map(term).collect::<Result<_>>()?))
+    }
+
+    /// Whether it denies what the other asks for, so that both never hold at once.
+    pub fn excludes(&self, other: &Condition) -> bool {
+        let denies = |one: &Condition, other: &Condition| {
+            one.0.iter().any(|term| matches!(term, Term::Not(inner) if other.0.contains(inner)))
+        };
+        denies(self, other) || denies(other, self)
     }
 
     /// Whether it asks for this thing, or for its absence.
@@ -71,6 +81,7 @@ fn term(text: &str) -> Result<Term> {
         ["clue", clue] => Ok(Term::Clue(handle(clue)?)),
         ["at", place] => Ok(Term::At(handle(place)?)),
         ["seen", place] => Ok(Term::Seen(handle(place)?)),
+        ["gone", object] => Ok(Term::Gone(handle(object)?)),
         ["night"] => Ok(Term::Night),
         _ => level(text),
     }
@@ -188,6 +199,17 @@ fn effect(text: &str) -> Result<Effect> {
         }
         _ => Err(Error::invalid(format!("`{text}` is not an effect"))),
     }
+}
+
+/// The names of clues in a page: `clue @nine_boats (nine boats in nine tides)`, wherever it stands.
+pub fn clue_names(text: &str) -> Vec<(String, String)> {
+    let parts = text.split(['|', ';', '\n']).filter_map(|part| part.trim().strip_prefix("clue "));
+    let named = parts.filter_map(|part| {
+        let (clue, name) = part.split_once('(')?;
+        let name = name.trim_end().strip_suffix(')')?.trim();
+        Some((handle(clue.trim()).ok()?, name.to_owned())).filter(|(_, name)| !name.is_empty())
+    });
+    named.collect()
 }
 
 /// `Heat+1` → ("Heat", 1).

@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::grammar::the;
 use crate::memory::Memory;
-use crate::rule::{Condition, Order, Term};
+use crate::rule::{Condition, Effect, Order, Term};
 use crate::time::Time;
 use crate::world::{Cartridge, Object, ObjectKind};
 
@@ -181,6 +182,7 @@ impl State {
             Term::Clue(clue) => self.clues.contains(clue),
             Term::At(place) => self.location == *place,
             Term::Seen(place) => self.seen.contains(place),
+            Term::Gone(object) => self.statuses.get(object).is_some_and(|own| own == "gone"),
             Term::Night => self.time.night(),
             Term::Not(term) => !self.true_of(term),
         }
@@ -216,6 +218,42 @@ impl State {
     pub fn status<'a>(&'a self, world: &'a Cartridge, handle: &str) -> &'a str {
         let own = self.statuses.get(handle).map(String::as_str);
         own.or_else(|| world.object(handle).map(|object| object.status.as_str())).unwrap_or("hidden")
+    }
+
+    /// Whether a clock stands still for good, as the cartridge has it (`until`).
+    pub fn stopped(&self, clock: &str, world: &Cartridge) -> bool {
+        let face = world.clocks.iter().find(|face| face.id == clock);
+        face.is_some_and(|face| !face.until.0.is_empty() && self.holds(&face.until))
+    }
+
+    /// The clocks that the player sees: those that are visible and still go.
+    pub fn shown_clocks<'a>(&'a self, world: &'a Cartridge) -> impl Iterator<Item = &'a Clock> {
+        self.clocks.iter().filter(|clock| clock.visible && !self.stopped(&clock.id, world))
+    }
+
+    /// The person who bars the way from one place to the next (`bars`): hostile, awake and there.
+    pub fn barred<'a>(&self, from: &str, to: &str, world: &'a Cartridge) -> Option<&'a Object> {
+        world.of(ObjectKind::Npc).find(|npc| {
+            let there = self.place_of(npc) == from && self.status(world, &npc.handle) == "active";
+            there && self.mood(npc) == "hostile" && npc.field("bars").split([',', ' ']).any(|own| own == to)
+        })
+    }
+
+    /// Why a price cannot be paid: a level would pass its end, hit points would run out, a thing is not there to give.
+    pub fn unpayable(&self, price: &[Effect], world: &Cartridge) -> Option<String> {
+        price.iter().find_map(|effect| match effect {
+            Effect::Level { name, by, .. } => {
+                let own = world.indicator(name)?;
+                let value = self.level(name);
+                let fits = (own.min..=own.max).contains(&value.saturating_add(*by));
+                (!fits).then(|| format!("the price is {name} {}, and {name} stands at {value}", by.abs()))
+            }
+            Effect::Hp(by) => (self.hp.saturating_add(*by) <= 0)
+                .then(|| format!("the price is HP {}, and HP is {}", by.abs(), self.hp)),
+            Effect::Lose(item) => (!self.inventory.contains(item))
+                .then(|| format!("the price is {}, which is not carried", the(world.name(item)))),
+            _ => None,
+        })
     }
 
     /// The gate that keeps this place shut, if one does.

@@ -19,7 +19,7 @@ use crate::prose::ProseFilter;
 use crate::session::{self, Decision};
 use crate::state::State;
 use crate::world::Cartridge;
-use crate::{campaign_pages, ending, hud, json, md, menu, questions, refs, render};
+use crate::{campaign_pages, ending, hud, json, md, menu, questions, refs, render, verbs};
 use acheron_base::{Error, Result};
 
 /// The surroundings of an act: cartridge, files of the campaign, seed of the dice, time.
@@ -37,6 +37,8 @@ pub struct ActContext<'a> {
 pub struct PreparedTurn {
     pub found: Move,
     pub refs: Vec<String>,
+    /// A second order of the input, which is not played.
+    pub left: Option<String>,
     pub boot: Boot,
     pub fetched: Fetched,
 }
@@ -59,7 +61,7 @@ fn refuse(refusal: &Refusal) -> Error {
 
 /// C0 to C2: what the turn stands on. Changes nothing.
 pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
-    let found = match parse(input, &context.world.extra).map_err(|refusal| refuse(&refusal))? {
+    let mut found = match parse(input, &context.world.extra).map_err(|refusal| refuse(&refusal))? {
         Input::Move(found) => found,
         Input::Control(_) => return Err(Error::invalid("a control instruction is no turn")),
     };
@@ -74,6 +76,7 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
             format!("the story has ended: {title}; read story.md, or send <play on> to open the campaign again");
         return Err(refuse(&Refusal { sentence, example: "<play on>".into() }));
     }
+    let left = second_order(&mut found);
     let refs = match found.intent {
         Intent::Mind | Intent::Ooc => Vec::new(),
         _ => {
@@ -85,7 +88,18 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
         }
     };
     let fetched = fetch::fetch(&found, &refs, &boot.state, context.world);
-    Ok(PreparedTurn { found, refs, boot, fetched })
+    Ok(PreparedTurn { found, refs, left, boot, fetched })
+}
+
+/// Takes a second order out of the move. What is said to people stays whole.
+fn second_order(found: &mut Move) -> Option<String> {
+    if matches!(found.header, Header::Ask | Header::Ooc) || found.intent == Intent::Mind {
+        return None;
+    }
+    let (first, left) = verbs::orders(&found.body);
+    let (first, left) = (first.to_owned(), left?.to_owned());
+    found.body = first;
+    Some(left)
 }
 
 /// The whole turn.
@@ -95,7 +109,7 @@ pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> R
         return explain(context, &ready, proposal);
     }
     let rules = &context.world.engine.rules;
-    let PreparedTurn { found, refs, boot, fetched } = ready;
+    let PreparedTurn { found, refs, left, boot, fetched } = ready;
     let filter = ProposalFilter {
         world: context.world,
         state: &boot.state,
@@ -118,6 +132,7 @@ pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> R
         pc: &boot.pc,
         judged: &filtered.judged,
         governance: &governance,
+        left: left.as_deref(),
         state,
         dice,
         out: play::Outcome::default(),
@@ -184,7 +199,12 @@ fn archive(
         input: input.to_owned(),
         rolls: out.checks.iter().map(|check| format!("{} ({})", check.formula, check.tier.name())).collect(),
         resolution: resolution.clone(),
-        consequences: out.consequences.iter().chain(&out.cost).cloned().collect(),
+        consequences: out
+            .consequences
+            .iter()
+            .cloned()
+            .chain(out.cost.iter().map(|own| format!("cost: {own}")))
+            .collect(),
         indicators: out.indicators.clone(),
         clocks: out.clocks.clone(),
         found: out.found.clone(),

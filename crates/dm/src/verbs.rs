@@ -168,6 +168,44 @@ pub fn verb(body: &str) -> Option<(Verb, String)> {
     }
 }
 
+/// Whether the sentence says what is not to be done: `never go in`, `do not light it`.
+pub fn denied(body: &str) -> bool {
+    let text = normal(body);
+    let lead = |word: &&str| LEAD.contains(word) || ["do", "does", "shall", "should", "must"].contains(word);
+    let mut words = text.split(' ').skip_while(lead);
+    let (first, second) = (words.next().unwrap_or_default(), words.next());
+    let whole = ["never", "not", "dont", "wont", "cannot"].contains(&first);
+    whole || second == Some("t") && ["don", "won", "can", "shouldn", "mustn"].contains(&first)
+}
+
+/// The first order of a sentence, and what is left where a second one follows it: `take the lantern and go to the inn`.
+pub fn orders(body: &str) -> (&str, Option<&str>) {
+    for joint in [" and then ", ", then ", " then ", "; ", " and ", ", "] {
+        for (at, _) in body.match_indices(joint) {
+            let (first, rest) = (&body[..at], body[at + joint.len()..].trim());
+            let one = match verb(first) {
+                Some((Verb::Talk | Verb::Apologise | Verb::Interrogate, _)) | None => false,
+                Some((Verb::Wait | Verb::Rest | Verb::Eat | Verb::Drink | Verb::Search | Verb::Look, _)) => true,
+                // "Get up and look" is one order.
+                Some((_, words)) => !meaning(&words).is_empty(),
+            };
+            if one && verb(rest).is_some() {
+                return (first.trim(), Some(rest));
+            }
+        }
+    }
+    (body, None)
+}
+
+/// Whether the words seek something that may be hidden.
+pub fn seeks(body: &str) -> bool {
+    const SEEK: [&str; 16] = [
+        "search", "seek", "look", "find", "dig", "probe", "feel", "rummage", "scour", "hunt", "grope", "explore",
+        "pry", "examine", "uncover", "reach",
+    ];
+    meaning(body).iter().any(|word| SEEK.iter().any(|own| alike(word, own)))
+}
+
 /// Words that carry no meaning of their own, in what is left of a sentence.
 const EMPTY: &[&str] = &[
     "the", "a", "an", "at", "in", "on", "of", "to", "for", "into", "my", "me", "i", "some", "this", "that", "with",
@@ -253,6 +291,10 @@ pub fn small_talk(body: &str, name: &[String]) -> bool {
         "time",
         "pass",
     ];
+    // A question about something is a question.
+    if normal(body).split(' ').any(|word| word == "about") {
+        return false;
+    }
     let words = meaning(body);
     let own: Vec<&String> = words.iter().filter(|word| !name.iter().any(|part| part == *word)).collect();
     let asks =

@@ -129,6 +129,10 @@ pub struct Stage {
     pub text: String,
     /// Words that mean this step: one word is a verb for the target, several words stand for themselves.
     pub says: Vec<String>,
+    /// The person who is given the thing, where the target is a thing that is given.
+    pub to: String,
+    /// What is told when the check fails.
+    pub fails: String,
 }
 
 /// Something that can be done in a place without a quest.
@@ -189,6 +193,15 @@ pub struct ClockSpec {
     pub effects: Vec<Effect>,
     /// Whether it begins anew once it is full.
     pub again: bool,
+    /// It stands still, and is not shown, while this holds; an empty condition never stops it.
+    pub until: Condition,
+}
+
+/// A beginning of the story, and the things that the character then carries.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hook {
+    pub text: String,
+    pub carries: Vec<String>,
 }
 
 /// A sentence that always holds in a world, and phrases of what therefore never happens.
@@ -232,17 +245,23 @@ pub struct Cartridge {
     /// What happens when the character falls, and where they wake; the start if it is nowhere.
     pub falls: Vec<Effect>,
     pub wakes_at: String,
+    /// What the character notices on waking there.
+    pub wakes: String,
+    /// What every character carries at the beginning.
+    pub carries: Vec<String>,
     pub routes: Vec<(Header, Vec<String>)>,
     pub tables: Vec<RandomTable>,
     pub map: Map,
     pub extra: Vec<Extra>,
-    pub hooks: Vec<String>,
+    pub hooks: Vec<Hook>,
     pub spine: Vec<String>,
     pub invariants: Vec<Invariant>,
     /// The feature flags that the cartridge sets.
     pub flags: BTreeMap<String, bool>,
     /// The clues that the cartridge can give, each with the sentence that it is given with.
     pub clues: BTreeMap<String, String>,
+    /// The names of clues, where the effect that gives one has a name in brackets.
+    pub clue_names: BTreeMap<String, String>,
     pub faults: Vec<Fault>,
     pub files: Files,
     /// The pages and tables of the rules that it is played by.
@@ -254,6 +273,11 @@ impl Cartridge {
     pub fn clue(&self, handle: &str) -> String {
         let own = self.clues.get(handle).filter(|sentence| !sentence.is_empty());
         own.cloned().unwrap_or_else(|| handle.trim_start_matches('@').replace('_', " "))
+    }
+
+    /// A clue in a few words.
+    pub fn clue_name(&self, handle: &str) -> String {
+        self.clue_names.get(handle).cloned().unwrap_or_else(|| handle.trim_start_matches('@').replace('_', " "))
     }
 
     /// Whether a feature is on; one that the cartridge does not speak of is, apart from the sync of fiction.

@@ -9,7 +9,8 @@ mod writing;
 use serde::Serialize;
 
 use crate::files::Files;
-use crate::world::{Cartridge, Fault, ObjectKind};
+use crate::verbs::meaning;
+use crate::world::{Cartridge, Fact, Fault, Object, ObjectKind};
 use crate::{load, md};
 
 /// The result of a check.
@@ -141,7 +142,27 @@ fn notes(world: &Cartridge) -> Vec<String> {
     for place in world.of(ObjectKind::Loc).filter(|place| place.facts.is_empty()) {
         notes.push(format!("{} has no facts, so every scene there is the same", place.handle));
     }
+    for object in &world.objects {
+        notes.extend(two_states(object));
+    }
     notes
+}
+
+/// Two facts that begin with the same noun and may both hold: the one that is no longer true is told beside the other.
+fn two_states(object: &Object) -> Vec<String> {
+    let first = |fact: &Fact| meaning(&fact.text).into_iter().next();
+    let pairs =
+        object.facts.iter().enumerate().flat_map(|(at, one)| object.facts[at + 1..].iter().map(move |two| (one, two)));
+    let both =
+        pairs.filter(|(one, two)| first(one).is_some() && first(one) == first(two) && !one.when.excludes(&two.when));
+    let note = |(one, two): (&Fact, &Fact)| {
+        let noun = first(one).unwrap_or_default();
+        format!(
+            "{}: lines {} and {} tell of `{noun}` and may both hold: give each a `when` that denies the other",
+            object.handle, one.line, two.line
+        )
+    };
+    both.map(note).collect()
 }
 
 fn summary(world: &Cartridge) -> String {

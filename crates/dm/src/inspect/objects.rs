@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use super::{fault, line_in};
 use crate::authored::DEEDS;
+use crate::load::named_handles;
 use crate::refs::normal;
 use crate::rule::{Condition, Effect, HOLDING, MOODS, Term, effects};
 use crate::state::{LEVELS, State};
+use crate::water;
 use crate::world::{Cartridge, Fault, Object, ObjectKind, Stage};
 
 /// The abilities of a character.
@@ -73,6 +75,13 @@ fn head(world: &Cartridge, faults: &mut Vec<Fault>) {
         }
     }
     change(world, path, line_in(world, path, "falls:"), &world.falls, faults);
+    for (words, list) in std::iter::once(("carries:", &world.carries))
+        .chain(world.hooks.iter().map(|own| (own.text.as_str(), &own.carries)))
+    {
+        for thing in list.iter().filter(|own| world.object(own).is_some_and(|own| own.kind != ObjectKind::Item)) {
+            faults.push(fault(path, line_in(world, path, words), format!("{thing} is carried and is not a thing")));
+        }
+    }
 }
 
 /// The file and line where a field of an object stands: its page, else its row.
@@ -127,7 +136,7 @@ fn columns(world: &Cartridge, object: &Object, faults: &mut Vec<Fault>) {
         ("disposition", MOODS.as_slice()),
         ("will", ["weak", "firm", "iron", "fanatic"].as_slice()),
         ("shelter", ["yes", "no"].as_slice()),
-        ("water", ["yes", "no"].as_slice()),
+        ("again", ["yes", "no"].as_slice()),
         ("food", ["yes", "no"].as_slice()),
         ("drink", ["yes", "no"].as_slice()),
         ("important", ["yes", "no"].as_slice()),
@@ -148,6 +157,26 @@ fn columns(world: &Cartridge, object: &Object, faults: &mut Vec<Fault>) {
             if !matches!(own, "" | "-") && !lawful.contains(&own) {
                 wrong(field, format!("{field} `{own}` must be one of {}", lawful.join(", ")));
             }
+        }
+    }
+    match water::rule(object) {
+        Ok(Some(when)) => {
+            let (path, line) = place_of(world, object, "water");
+            condition(world, &path, line, &when, faults);
+        }
+        Ok(None) => (),
+        Err(message) => {
+            let (path, line) = place_of(world, object, "water");
+            faults.push(fault(&path, line, format!("{}: {message}", object.handle)));
+        }
+    }
+    let mut wrong = |field: &str, message: String| {
+        let (path, line) = place_of(world, object, field);
+        faults.push(fault(&path, line, format!("{}: {message}", object.handle)));
+    };
+    for place in named_handles(object.field("bars")) {
+        if world.object(&place).is_some_and(|own| own.kind != ObjectKind::Loc) {
+            wrong("bars", format!("bars {place} is not a place"));
         }
     }
     if object.kind == ObjectKind::Item && !object.field("price").is_empty() && object.field("seller").is_empty() {
@@ -191,6 +220,9 @@ fn step(world: &Cartridge, path: &str, step: &Stage, faults: &mut Vec<Fault>) {
     if let Some(at) = step.at.as_deref().and_then(|at| world.object(at)).filter(|at| at.kind != ObjectKind::Loc) {
         faults.push(fault(path, step.line, format!("{} is not a place", at.handle)));
     }
+    if world.object(&step.to).is_some_and(|own| own.kind != ObjectKind::Npc) {
+        faults.push(fault(path, step.line, format!("{} is not a person", step.to)));
+    }
     condition(world, path, step.line, &step.needs, faults);
     change(world, path, step.line, &step.gives, faults);
     change(world, path, step.line, &step.cost, faults);
@@ -213,7 +245,9 @@ fn rules(world: &Cartridge, faults: &mut Vec<Fault>) {
     }
     let path = "lore/MECHANICS/CLOCKS.md";
     for clock in &world.clocks {
-        change(world, path, line_in(world, path, &clock.event), &clock.effects, faults);
+        let line = line_in(world, path, &clock.event);
+        change(world, path, line, &clock.effects, faults);
+        condition(world, path, line, &clock.until, faults);
     }
     for ending in &world.endings {
         condition(world, crate::ending::PAGE, ending.line, &ending.when, faults);
@@ -262,6 +296,7 @@ fn wrong(world: &Cartridge, term: &Term) -> Option<String> {
         }
         Term::Clue(_) | Term::Night => None,
         Term::At(place) | Term::Seen(place) => of_kind(place, ObjectKind::Loc),
+        Term::Gone(object) => world.object(object).is_none().then(|| format!("unknown handle {object}")),
         Term::Not(inner) => wrong(world, inner),
     }
 }

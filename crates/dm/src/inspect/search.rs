@@ -35,7 +35,7 @@ pub fn faults(world: &Cartridge) -> Vec<Fault> {
         world,
         Situation {
             quests: BTreeMap::new(),
-            carried: BTreeSet::new(),
+            carried: world.carries.iter().cloned().collect(),
             gone: BTreeSet::new(),
             clues: BTreeSet::new(),
             deeds: BTreeSet::new(),
@@ -278,10 +278,11 @@ fn true_of(world: &Cartridge, here: &Situation, term: &Term, places: &BTreeSet<S
         Term::Quest(quest, status) => here.quests.get(quest).is_some_and(|(_, own)| own == status),
         Term::Clue(clue) => here.clues.contains(clue),
         Term::At(place) | Term::Seen(place) => places.contains(place),
+        Term::Gone(object) => here.gone.contains(object),
         Term::ClockFull(clock) => world.clocks.iter().any(|own| own.id == *clock),
         Term::Night => true,
         Term::Not(inner) => match &**inner {
-            Term::Quest(..) | Term::Clue(_) => !true_of(world, here, inner, places),
+            Term::Quest(..) | Term::Clue(_) | Term::Gone(_) => !true_of(world, here, inner, places),
             _ => true,
         },
     }

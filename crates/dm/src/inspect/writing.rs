@@ -14,7 +14,7 @@ use acheron_base::nearest::nearest_within;
 const LONGEST: usize = 256 << 10;
 
 const INDEX: &[&str] = &["@handle", "handle", "name", "one_line_summary", "status"];
-const STEP: &[&str] = &["do", "says", "target", "at", "needs", "check", "gives", "cost", "text", "once"];
+const STEP: &[&str] = &["do", "says", "target", "at", "needs", "check", "gives", "cost", "text", "once", "to", "fails"];
 const PERSON: &[&str] = &[
     "important",
     "disposition",
@@ -34,11 +34,13 @@ const PERSON: &[&str] = &[
     "thanks",
     "threat",
     "acts",
+    "attack",
+    "bars",
     "location",
     "role",
 ];
 const PLACE: &[&str] = &["smell", "shelter", "water", "ground", "soil"];
-const THING: &[&str] = &["at", "dc", "use", "food", "drink", "price", "seller", "weight", "text"];
+const THING: &[&str] = &["at", "dc", "use", "food", "drink", "price", "seller", "weight", "text", "weapon", "again"];
 const QUEST: &[&str] = &["kind", "giver", "return_to", "opens", "stakes"];
 const STATUSES: [&str; 6] = ["active", "hidden", "inactive", "gone", "companion", "dead"];
 
@@ -102,7 +104,7 @@ fn tables(world: &Cartridge, faults: &mut Vec<Fault>) {
     let levels = ["indicator", "min", "max", "start", "meaning", "when", "once", "event", "effect"];
     let levels = [levels.as_slice(), &["gate", "open when", "places", "reason"]].concat();
     check(world, INDICATORS, &levels, |_| true, faults);
-    let clocks = ["clock", "segments", "visible", "every", "again", "event", "effect"];
+    let clocks = ["clock", "segments", "visible", "every", "again", "until", "event", "effect"];
     check(world, CLOCKS, &clocks, |_| true, faults);
     check(world, DEEDS, STEP, |_| true, faults);
     check(world, ENDINGS, &["ending", "when", "title"], |_| true, faults);

@@ -1,6 +1,6 @@
 //! Reads the levels, triggers, gates and clocks of a cartridge. Only `load` uses it.
 
-use super::{CLOCKS, INDICATORS, fault};
+use super::{CLOCKS, INDICATORS, fault, named_handles};
 use crate::md;
 use crate::rule::{Condition, effects};
 use crate::world::{Cartridge, ClockSpec, Gate, Indicator, Trigger};
@@ -31,8 +31,7 @@ pub(super) fn indicators(text: &str, world: &mut Cartridge) {
                     Err(wrong) => world.faults.push(fault(INDICATORS, row.line, wrong.message)),
                 }
             } else if table.has("gate") {
-                let places =
-                    get("places").split([',', ' ']).filter(|own| own.starts_with('@')).map(str::to_owned).collect();
+                let places = named_handles(get("places"));
                 match Condition::parse(get("open when")) {
                     Ok(open_when) => world.gates.push(Gate {
                         name: get("gate").to_owned(),
@@ -57,8 +56,9 @@ pub(super) fn clocks(text: &str, world: &mut Cartridge) {
                 world.faults.push(fault(CLOCKS, row.line, "a clock has 1 to 24 segments"));
                 continue;
             };
-            match effects(get("effect")) {
-                Ok(effects) => world.clocks.push(ClockSpec {
+            let read = effects(get("effect")).and_then(|effects| Ok((effects, Condition::parse(get("until"))?)));
+            match read {
+                Ok((effects, until)) => world.clocks.push(ClockSpec {
                     id: get("clock").to_owned(),
                     segments,
                     visible: get("visible") != "no",
@@ -66,6 +66,7 @@ pub(super) fn clocks(text: &str, world: &mut Cartridge) {
                     event: get("event").to_owned(),
                     effects,
                     again: get("again") == "yes",
+                    until,
                 }),
                 Err(wrong) => world.faults.push(fault(CLOCKS, row.line, wrong.message)),
             }

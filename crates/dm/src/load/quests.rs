@@ -29,7 +29,7 @@ pub(super) fn quests(files: &Files, world: &mut Cartridge) {
             }
         }
         for stage in &stages {
-            let named = stage.at.iter().chain([&stage.target]);
+            let named = stage.at.iter().chain([&stage.target, &stage.to]);
             for unknown in named.filter(|own| own.starts_with('@') && world.object(own).is_none()) {
                 wrong(stage.line, format!("unknown handle {unknown}"));
             }
@@ -98,6 +98,8 @@ pub(crate) fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
         gives: effects(get("gives"))?,
         cost: effects(get("cost"))?,
         text: get("text").to_owned(),
+        to: get("to").to_owned(),
+        fails: get("fails").to_owned(),
         says: get("says").split(',').map(|own| own.trim().to_owned()).filter(|own| !own.is_empty()).collect(),
     })
 }

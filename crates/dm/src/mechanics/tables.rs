@@ -52,6 +52,14 @@ impl RandomTable {
         let thrown = dice.throw(self.sides, &format!("table {}", self.name));
         (thrown, self.row(thrown).unwrap_or_default())
     }
+
+    /// The row that is thrown, or the next one after it that fits; the thrown one where none does.
+    pub fn throw_fitting(&self, dice: &mut Dice, fits: impl Fn(&[String]) -> bool) -> &[String] {
+        let (thrown, row) = self.throw(dice);
+        let from = thrown.saturating_sub(1) as usize;
+        let mut rows = self.rows.iter().cycle().skip(from).take(self.rows.len());
+        rows.find(|row| fits(row)).map_or(row, Vec::as_slice)
+    }
 }
 
 #[cfg(test)]

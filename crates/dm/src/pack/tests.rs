@@ -54,7 +54,7 @@ fn the_comment_form_of_a_played_pack_is_read_back_whole() {
     }
     let pack = game.json("HOT_PACK.json");
     assert!(!pack["spine"].as_array().unwrap().is_empty() && pack["context"]["voice"] == "pilot");
-    assert_eq!(pack["context"]["inventory"].as_array().map(Vec::len), Some(1));
+    assert_eq!(pack["context"]["inventory"].as_array().map(Vec::len), Some(2), "the lantern and the dagger");
 }
 
 #[test]

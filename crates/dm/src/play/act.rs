@@ -1,10 +1,12 @@
 //! Acting: what the first verb plainly means; without a known verb, what is named; else a risk that is declared.
 
-use super::{Outcome, Play, fight, look, manage, pass, talk, things, travel};
+use super::{Play, fight, look, manage, pass, talk, things, travel};
 use crate::check::Tier;
+use crate::hud::{self, people};
 use crate::play::unclear::{cannot, not_understood};
+use crate::refs::normal;
 use crate::rule::Effect;
-use crate::verbs::Verb;
+use crate::verbs::{Verb, seeks};
 use crate::world::{Object, ObjectKind};
 use acheron_base::Result;
 
@@ -27,14 +29,43 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         Some(Verb::Impossible(why)) => cannot(play, why),
         Some(Verb::Go) => go(play, place, npc)?,
         Some(Verb::Use) if item.is_none() => free(play)?,
+        Some(Verb::Take) if item.is_none() && everything(play) => {
+            let here = people(&play.state, world);
+            let sellers: Vec<&str> = here.map(|npc| npc.handle.as_str()).collect();
+            let free = hud::things(&play.state, world).filter(|own| !sellers.contains(&own.field("seller")));
+            let all: Vec<Object> = free.cloned().collect();
+            things::several(play, Verb::Take, &all.iter().collect::<Vec<_>>())?;
+        }
+        Some(verb @ (Verb::Take | Verb::Drop)) if several(play) => {
+            let all = play.refs.iter().filter_map(|own| world.object(own));
+            let all: Vec<&Object> = all.filter(|own| own.kind == ObjectKind::Item).collect();
+            things::several(play, verb, &all)?;
+        }
         Some(verb) => things::run(play, verb, item)?,
+        // A bare name is enough; a name among other words is no order that is known.
         None => match (place, item) {
-            (Some(place), None) => travel::travel(play, place)?,
-            (_, Some(item)) => things::handle(play, item)?,
-            (None, None) => free(play)?,
+            (Some(place), None) if play.other_words().is_empty() => travel::travel(play, place)?,
+            (_, Some(item)) if play.other_words().is_empty() => things::handle(play, item)?,
+            _ => free(play)?,
         },
     }
     Ok(())
+}
+
+/// Whether the words mean all that lies here, and something does.
+fn everything(play: &Play<'_>) -> bool {
+    let words = play.other_words();
+    let all = words.iter().all(|word| ["everything", "all", "things", "it"].contains(&word.as_str()));
+    let here: Vec<&str> = people(&play.state, play.world).map(|npc| npc.handle.as_str()).collect();
+    let mut free = hud::things(&play.state, play.world).filter(|own| !here.contains(&own.field("seller")));
+    !words.is_empty() && all && free.next().is_some()
+}
+
+/// Whether the words put several things into one list.
+fn several(play: &Play<'_>) -> bool {
+    let body = play.found.body.to_lowercase();
+    let things = play.refs.iter().filter_map(|own| play.world.object(own)).filter(|own| own.kind == ObjectKind::Item);
+    things.count() > 1 && (body.contains(" and ") || body.contains(','))
 }
 
 /// Goes to the place that is named, or to the person.
@@ -44,12 +75,18 @@ fn go(play: &mut Play<'_>, place: Option<&Object>, npc: Option<&Object>) -> Resu
         .filter(|at| play.state.seen.contains(&at.handle));
     match place.or(at).cloned() {
         Some(place) => travel::travel(play, &place),
-        None if play.found.risk.is_some() => free(play),
+        None if play.found.risk.is_some() || !names_a_place(play) => free(play),
         None => {
             cannot(play, "no place of that name is known");
             Ok(())
         }
     }
+}
+
+/// Whether the verb asks for a place, so that one is lacking. One rides and follows other things too.
+fn names_a_place(play: &Play<'_>) -> bool {
+    let words = normal(&play.found.body);
+    !words.split(' ').any(|word| ["ride", "sail", "follow", "cross", "run"].contains(&word)) || words.contains(" to ")
 }
 
 /// A free action: with a declared risk, or where a narrator asks for one, the dice decide; a narrator may also tell of one that
@@ -69,33 +106,24 @@ fn free(play: &mut Play<'_>) -> Result<()> {
     let what = play.what();
     let tier = play.check(&what, "dex");
     if tier == Tier::Failure {
-        play.out.action = format!("{} dares it, and it goes wrong.", play.pc_name());
+        play.out.action = "You dare it, and it goes wrong.".into();
         play.pay(&[])?;
         play.out.no_progress = Some("the risk does not pay".into());
         return Ok(());
     }
-    play.out.action = format!("{} dares it, and takes no harm.", play.pc_name());
+    play.out.action = "You dare it, and take no harm.".into();
     play.effect(&Effect::Minutes(10))?;
     gain(play, tier)
 }
 
-/// The gain of a risk that paid off: a hidden thing is found; a great success turns back a clock.
+/// The gain of a risk that paid off is in what was tried: one who seeks finds what is hidden here. The clocks of the world go on.
 fn gain(play: &mut Play<'_>, tier: Tier) -> Result<()> {
-    let Outcome { found, .. } = &play.out;
-    let before = found.len();
-    look::uncover(play, usize::from(tier > Tier::Partial) + 1)?;
-    let clock = play
-        .state
-        .clocks
-        .iter()
-        .find(|clock| clock.visible && clock.filled > 0 && clock.filled < clock.segments)
-        .map(|clock| clock.id.clone());
-    match clock.filter(|_| tier == Tier::Great) {
-        Some(clock) => play.effect(&Effect::Tick { clock, by: -1, reason: "a risk that paid".into() })?,
-        None if play.out.found.len() == before => {
-            play.out.no_progress = Some("nothing that the world keeps has come of it".into());
-        }
-        None => (),
+    let before = play.out.found.len();
+    if seeks(&play.found.body) {
+        look::uncover(play, usize::from(tier > Tier::Partial) + 1)?;
+    }
+    if play.out.found.len() == before {
+        play.out.no_progress = Some("it leaves no mark on the world".into());
     }
     Ok(())
 }

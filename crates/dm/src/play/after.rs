@@ -1,8 +1,9 @@
 //! What a move sets off: people wake, hostile people act, triggers fire, the character falls, quests open, the story ends.
 
+use super::travel::spoken;
 use super::{Play, fight, quest};
 use crate::ending;
-use crate::grammar::sentence;
+use crate::grammar::{sentence, the};
 use crate::hud::people;
 use crate::input::Header;
 use crate::rule::{Effect, effects};
@@ -45,13 +46,18 @@ fn hostile(play: &mut Play<'_>) -> Result<()> {
             } else {
                 sentence(own)
             };
-            play.out.consequences.push(threat);
+            play.event(threat);
             continue;
         }
         match effects(npc.field("acts")).unwrap_or_default().as_slice() {
             [] => fight::blow(play, npc)?,
             acts => {
-                play.out.consequences.push(format!("{} acts", npc.name));
+                let own = npc.field("attack");
+                play.event(if own.is_empty() {
+                    format!("{} does what was threatened", npc.name)
+                } else {
+                    sentence(own)
+                });
                 play.effects(acts)?;
             }
         }
@@ -62,8 +68,12 @@ fn hostile(play: &mut Play<'_>) -> Result<()> {
 /// Falling is a cost and a new situation: hours lost, what the cartridge says of it, and one wakes elsewhere.
 fn fall(play: &mut Play<'_>) -> Result<()> {
     let to = if play.world.wakes_at.is_empty() { play.world.start.clone() } else { play.world.wakes_at.clone() };
-    play.out.consequences.push("darkness; hours later, a cot and the smell of broth".into());
-    play.out.cost.push("time 480".into());
+    let wakes = match play.world.wakes.as_str() {
+        "" => format!("darkness; hours later, {}", the(play.world.name(&to))),
+        own => own.to_owned(),
+    };
+    play.event(wakes);
+    play.out.cost.push(spoken(480));
     if play.world.object(&to).is_some() {
         play.effect(&Effect::Move(to))?;
     }

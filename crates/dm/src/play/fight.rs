@@ -1,7 +1,7 @@
 //! Fighting: one exchange of blows per turn. Violence is remembered; somebody who falls is unconscious for a while, not dead.
 
-use super::Play;
 use super::unclear::cannot;
+use super::{Play, weapon};
 use crate::hud::people;
 use crate::mechanics::combat::{BlowContext, Fighter, first, strike};
 use crate::rule::Effect;
@@ -20,16 +20,23 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         let down = |npc: &Object| play.state.memory.down.contains_key(&npc.handle);
         let why = match spoken {
             Some(npc) if down(npc) => format!("{} is unconscious", npc.name),
-            Some(npc) => format!("{} is not here to be fought", npc.name),
+            Some(npc) => play.not_here(npc, "is not here to be fought"),
             None => "no foe was named".to_owned(),
         };
         cannot(play, why);
         return Ok(());
     };
+    let chosen = match weapon::chosen(play) {
+        Ok(chosen) => chosen,
+        Err(why) => {
+            cannot(play, why);
+            return Ok(());
+        }
+    };
     let peaceful = play.state.mood(npc) != "hostile";
-    let (mut foe, mut own) = (foe(play, npc), own(play));
+    let (mut foe, mut own) = (foe(play, npc), own(play, &chosen.name));
     let ground = ground(play);
-    play.out.action = format!("{} and {} close with each other.", own.name, foe.name);
+    play.out.action = format!("{} You close with {}.", chosen.said, foe.name).trim().to_owned();
     let mine = first(&own, &foe, &mut play.dice);
     for turn in [mine, !mine] {
         if own.hp == 0 || foe.hp == 0 {
@@ -59,7 +66,7 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     if foe.hp == 0 {
         play.effect(&Effect::Status(npc.handle.clone(), "inactive".into()))?;
         play.state.memory.down.insert(npc.handle.clone(), play.state.time.minutes() + DOWN);
-        play.out.consequences.push(format!("{} is out of the fight", npc.name));
+        play.event(format!("{} is out of the fight", npc.name));
     }
     Ok(())
 }
@@ -75,14 +82,14 @@ fn ground(play: &Play<'_>) -> String {
 }
 
 /// The player's character as a fighter.
-fn own(play: &Play<'_>) -> Fighter {
+fn own(play: &Play<'_>, weapon: &str) -> Fighter {
     Fighter {
         name: play.pc_name(),
         hp: play.state.hp,
         full: FULL_HP,
         str: play.pc.modifier("str"),
         dex: play.pc.modifier("dex"),
-        weapon: play.pc.weapon.clone(),
+        weapon: weapon.to_owned(),
         armour: play.pc.armour.clone(),
     }
 }
@@ -102,7 +109,7 @@ fn foe(play: &Play<'_>, npc: &Object) -> Fighter {
 
 /// One blow of somebody hostile, out of turn.
 pub(super) fn blow(play: &mut Play<'_>, npc: &Object) -> Result<()> {
-    let (by, mut at, ground) = (foe(play, npc), own(play), ground(play));
+    let (by, mut at, ground) = (foe(play, npc), own(play, &weapon::own(play)), ground(play));
     let (check, damage) = strike(
         &by,
         &mut at,

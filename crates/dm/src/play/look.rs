@@ -1,12 +1,13 @@
 //! Looking: open things are described, hidden things need a check, and what was seen once is nothing new.
 
-use super::Play;
 use super::people::insight;
 use super::unclear::not_understood;
+use super::{Play, manage};
 use crate::check::Tier;
 use crate::grammar::{capital, sentence, the, the_first};
 use crate::hud::{exits, people, things};
-use crate::known::known;
+use crate::known::{known, searched};
+use crate::refs::normal;
 use crate::rule::Effect;
 use crate::verbs::{Verb, alike, meaning};
 use crate::world::{Object, ObjectKind};
@@ -14,13 +15,18 @@ use acheron_base::Result;
 
 pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;
+    if matches!(normal(&play.rest()).as_str(), "me" | "myself" | "self" | "at me" | "at myself") {
+        manage::status(play);
+        return Ok(());
+    }
     let spoken = play.refs.iter().filter_map(|own| world.object(own));
     let spoken =
         spoken.into_iter().find(|object| object.kind != ObjectKind::Loc || object.handle != play.state.location);
     match spoken {
         Some(object) if play.verb() == Some(Verb::Read) => insight(play, object),
+        Some(object) if object.kind == ObjectKind::Npc && play.reads() => insight(play, object),
         Some(object) => match nearer(play, object) {
-            Some((facts, words)) => detail(play, &facts, &words),
+            Some(facts) => detail(play, &facts),
             None => one(play, object),
         },
         None => {
@@ -28,9 +34,9 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
             let facts = speaking(play, &words);
             match () {
                 () if is_around(play) => around(play),
-                () if !facts.is_empty() => detail(play, &facts, &words),
+                () if !facts.is_empty() => detail(play, &facts),
                 () => {
-                    not_understood(play, format!("there is no {} to be seen here", words.join(" ")));
+                    not_understood(play, "nothing of that name is to be seen here");
                     Ok(())
                 }
             }
@@ -38,13 +44,16 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     }
 }
 
-/// The facts of this place that the words mean rather than a quest or a side which has them in its name.
-fn nearer(play: &Play<'_>, object: &Object) -> Option<(Vec<String>, Vec<String>)> {
+/// The facts of this place that the words mean rather than something which has one of them in its name.
+fn nearer(play: &Play<'_>, object: &Object) -> Option<Vec<String>> {
     let words = meaning(&play.rest());
-    let own = matches!(object.kind, ObjectKind::Quest | ObjectKind::Faction) && meaning(&object.name) != words;
+    // A quest has its aliases for the log; a thing, a person and a place are called by them.
+    let aliased = !matches!(object.kind, ObjectKind::Quest | ObjectKind::Faction);
+    let names = std::iter::once(&object.name).chain(object.aliases.iter().filter(|_| aliased));
+    let own = object.handle != play.found.body.trim() && !names.into_iter().any(|name| meaning(name) == words);
     let facts = speaking(play, &words);
     let whole = |fact: &String| words.iter().all(|word| meaning(fact).iter().any(|other| alike(word, other)));
-    (own && facts.iter().any(whole)).then_some((facts, words))
+    (own && facts.iter().any(whole)).then_some(facts)
 }
 
 /// Whether the words look at nothing in particular.
@@ -93,13 +102,15 @@ fn speaking(play: &Play<'_>, words: &[String]) -> Vec<String> {
 }
 
 /// Looks at something that facts of the place speak of.
-fn detail(play: &mut Play<'_>, facts: &[String], words: &[String]) -> Result<()> {
+fn detail(play: &mut Play<'_>, facts: &[String]) -> Result<()> {
     play.out.action = facts.iter().map(|fact| sentence(fact)).collect::<Vec<_>>().join(" ");
     let mut fresh = false;
     for fact in facts {
         fresh |= play.state.memory.note(&format!("{} {}", play.state.location, meaning(fact).join("_")));
     }
-    play.row(format!("look at the {}", words.join(" ")), if fresh { "seen" } else { "seen before" });
+    let words = play.rest();
+    let words = the(words.strip_prefix("at ").unwrap_or(&words));
+    play.row(format!("look at {}", crate::md::clip(&words, 60)), if fresh { "seen" } else { "seen before" });
     if fresh {
         play.effect(&Effect::Minutes(5))?;
     } else {
@@ -120,16 +131,23 @@ fn one(play: &mut Play<'_>, object: &Object) -> Result<()> {
         ObjectKind::Quest => play.state.quests.contains_key(&object.handle),
         ObjectKind::Faction => true,
     };
+    let down = play.state.memory.down.contains_key(&object.handle);
+    if down && play.state.place_of(object) == play.state.location {
+        play.out.action = format!("{} lies unconscious, and breathes.", object.name);
+        play.row(format!("look at {}", object.name), "seen");
+        play.out.said = true;
+        return Ok(());
+    }
     if !here {
         // A word for something that is elsewhere may also stand in a fact of this place.
         let words = meaning(&play.rest());
         let facts = speaking(play, &words);
         if !facts.is_empty() {
-            return detail(play, &facts, &words);
+            return detail(play, &facts);
         }
         let why = match known(&play.state, world, object) {
             true => format!("{} cannot be seen from here", the(&object.name)),
-            false => format!("there is no {} to be seen here", words.join(" ")),
+            false => "nothing of that name is to be seen here".to_owned(),
         };
         not_understood(play, why);
         return Ok(());
@@ -158,7 +176,7 @@ fn one(play: &mut Play<'_>, object: &Object) -> Result<()> {
 pub(super) fn around(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;
     let name = the(world.name(&play.state.location));
-    play.out.action = format!("{} looks over {name}, corner by corner.", play.pc_name());
+    play.out.action = format!("You look over {name}, corner by corner.");
     let hidden = concealed(play).next().is_some();
     // A search that is named has a time and a difficulty of its own: a glance, footprints, documents.
     let (minutes, own_dc) = match play.rules.social.search(&play.found.body) {
@@ -183,6 +201,9 @@ pub(super) fn around(play: &mut Play<'_>) -> Result<()> {
         play.effect(&Effect::Minutes(minutes))?;
         play.row(format!("look around {name}"), "seen");
     }
+    if !failed && concealed(play).next().is_none() {
+        play.state.memory.note(&searched(&play.state.location));
+    }
     let seen: Vec<Object> = things(&play.state, world).cloned().collect();
     for item in seen {
         play.discover(&item.handle, &item);
@@ -201,9 +222,10 @@ pub(super) fn around(play: &mut Play<'_>) -> Result<()> {
 /// The hidden things here that have not been found.
 fn concealed<'a>(play: &'a Play<'_>) -> impl Iterator<Item = &'a Object> {
     let (state, world) = (&play.state, play.world);
-    world
-        .of(ObjectKind::Item)
-        .filter(move |item| state.place_of(item) == state.location && state.status(world, &item.handle) == "hidden")
+    world.of(ObjectKind::Item).filter(move |item| {
+        let carried = state.inventory.contains(&item.handle);
+        !carried && state.place_of(item) == state.location && state.status(world, &item.handle) == "hidden"
+    })
 }
 
 /// Brings up to `count` hidden things to light.

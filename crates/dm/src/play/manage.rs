@@ -1,9 +1,10 @@
 //! Managing: status, inventory, map, rest, meals, and a holding where there is one.
 
-use super::unclear::not_understood;
-use super::{Play, pass, things};
-use crate::grammar::{capital, the};
+use super::unclear::{cannot, not_understood};
+use super::{Play, pass, things, weapon};
+use crate::grammar::{capital, the, the_first};
 use crate::mechanics::governance::{self, Holding};
+use crate::refs::normal;
 use crate::rule::Effect;
 use crate::state::FULL_HP;
 use crate::verbs::Verb;
@@ -42,7 +43,12 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
 pub(super) fn inventory(play: &mut Play<'_>) {
     let world = play.world;
     let items: Vec<_> = play.state.inventory.iter().filter_map(|item| world.object(item)).cloned().collect();
-    play.out.action = if items.is_empty() { "Nothing is carried.".into() } else { "The pack is opened.".into() };
+    let page = weapon::of_page(play).map(str::to_owned);
+    let empty = items.is_empty() && page.is_none();
+    play.out.action = if empty { "Nothing is carried.".into() } else { "The pack is opened.".into() };
+    if let Some(own) = page {
+        play.row(the_first(&own), "at your belt");
+    }
     for item in items {
         play.row(capital(&the(&item.name)), item.summary.clone());
     }
@@ -58,7 +64,9 @@ pub(super) fn inventory(play: &mut Play<'_>) {
 
 pub(super) fn status(play: &mut Play<'_>) {
     play.out.action = "A moment to take stock.".into();
-    let carried: Vec<&str> = play.state.inventory.iter().map(|item| play.world.name(item)).collect();
+    let page = weapon::of_page(play);
+    let carried: Vec<&str> =
+        page.into_iter().chain(play.state.inventory.iter().map(|item| play.world.name(item))).collect();
     let carried = if carried.is_empty() { "nothing".to_owned() } else { carried.join(", ") };
     let quests =
         play.state.quests.iter().map(|(handle, quest)| format!("{}: {}", play.world.name(handle), quest.status));
@@ -167,8 +175,14 @@ fn harvest(play: &mut Play<'_>) -> Result<()> {
 /// Trains a tenth of the followers as soldiers; a larger holding trains them faster.
 fn train(play: &mut Play<'_>) -> Result<()> {
     let Some(mut after) = held(play, "train") else { return Ok(()) };
-    let count = after.followers / 10;
-    if count == 0 {
+    let most = after.followers / 10;
+    let wanted = normal(&play.found.body).split(' ').find_map(|word| word.parse::<i64>().ok());
+    let count = wanted.unwrap_or(most);
+    if most > 0 && !(1..=most).contains(&count) {
+        cannot(play, format!("one in ten of the followers can be spared, at most {most}"));
+        return Ok(());
+    }
+    if most == 0 {
         play.out.action = "Nobody can be spared.".into();
         play.row("train", "too few followers");
         play.out.no_progress = Some("ten followers make one soldier".into());
@@ -177,7 +191,10 @@ fn train(play: &mut Play<'_>) -> Result<()> {
     let days = governance::training(30, play.rules.governance.tier(&after));
     after.followers -= count;
     after.soldiers += count;
-    play.out.action = format!("For {days} days {count} of the followers learn the spear.");
+    play.out.action = match count {
+        1 => format!("For {days} days one of the followers learns the spear."),
+        _ => format!("For {days} days {count} of the followers learn the spear."),
+    };
     settle(play, &after, &[format!("soldiers +{count}, followers -{count}")]);
     play.effect(&Effect::Minutes(days.max(1) as u64 * 24 * 60))
 }

@@ -5,6 +5,7 @@
 
 mod act;
 mod after;
+mod drink;
 mod fight;
 mod look;
 mod manage;
@@ -16,11 +17,17 @@ mod talk;
 mod things;
 mod travel;
 mod unclear;
+mod weapon;
+
+#[cfg(test)]
+pub(crate) use travel::spoken;
 
 use crate::check::{Advantage, Ask, Check, Difficulty, Tier, throw};
 use crate::dice::Dice;
 use crate::ending::Epilogue;
 use crate::engine::Rules;
+use crate::grammar::capital;
+use crate::hud::people;
 use crate::input::{Header, Intent, Move};
 use crate::mechanics::survival;
 use crate::pc::Pc;
@@ -28,7 +35,7 @@ use crate::refs;
 use crate::rule::Effect;
 use crate::state::{State, Told};
 use crate::verbs::{self, Verb};
-use crate::world::Cartridge;
+use crate::world::{Cartridge, Object};
 use acheron_base::Result;
 
 /// A narrator's judgement of a check. It does not change a DC that a table gives.
@@ -57,6 +64,8 @@ pub struct Outcome {
     pub text: Option<String>,
     pub inner: Option<String>,
     pub consequences: Vec<String>,
+    /// All that followed, in the order in which it came: events, levels, clocks.
+    pub after: Vec<String>,
     pub indicators: Vec<String>,
     pub clocks: Vec<String>,
     /// Why nothing came of it, where nothing did.
@@ -85,6 +94,8 @@ pub struct Play<'a> {
     pub pc: &'a Pc,
     pub judged: &'a Judgement,
     pub governance: &'a str,
+    /// A second order of the same input, which is not played.
+    pub left: Option<&'a str>,
     pub state: State,
     pub dice: Dice,
     pub out: Outcome,
@@ -94,9 +105,16 @@ pub struct Play<'a> {
 
 /// Plays the move to its end: what it does, what a narrator adds, what it sets off.
 pub fn run(play: &mut Play<'_>) -> Result<()> {
+    // Whoever stands here has been met.
+    let met: Vec<String> = people(&play.state, play.world).map(|npc| npc.handle.clone()).collect();
+    met.iter().for_each(|npc| {
+        play.state.memory.note(npc);
+    });
     let moved = play.state.clone();
     if play.found.intent == Intent::Mind {
         inner_voice(play)?;
+    } else if play.found.header != Header::Ask && verbs::denied(&play.found.body) {
+        unclear::not_understood(play, "it says what is not to be done: say what is");
     } else if quest::advance(play)? || quest::deed(play)? {
         // A step that the cartridge waits for is possible, whatever the narrator says.
     } else if let Some(why) = play.judged.impossible.as_ref().filter(|_| may_forbid(play.found)) {
@@ -111,11 +129,18 @@ pub fn run(play: &mut Play<'_>) -> Result<()> {
             Header::Manage => manage::run(play)?,
             Header::Ooc => (),
         }
+        quest::repeated(play);
+    }
+    if let Some(left) = play.left {
+        play.row(crate::md::clip(left, 60), "left undone: one order in one input");
     }
     for effect in play.judged.consequences.clone() {
         play.effect(&effect)?;
     }
     after::run(play, moved.time.minutes())?;
+    if play.state.location != moved.location && !play.out.hints.is_empty() {
+        play.out.hints = unclear::hints(play);
+    }
     let out = &play.out;
     let nothing = play.state == moved && out.found.is_empty() && out.text.is_none() && out.inner.is_none() && !out.said;
     if nothing && out.no_progress.is_none() {
@@ -149,12 +174,29 @@ impl Play<'_> {
     fn tell(&mut self, told: Vec<Told>) {
         for one in told {
             match one {
-                Told::Indicator(text) => self.out.indicators.push(text),
-                Told::Clock(text) => self.out.clocks.push(text),
+                Told::Indicator(text) => {
+                    self.out.after.push(text.clone());
+                    self.out.indicators.push(text);
+                }
+                Told::Clock(text) => {
+                    self.out.after.push(text.clone());
+                    self.out.clocks.push(text);
+                }
                 Told::Found(text) => self.out.found.push(text),
-                Told::Event(text) => self.out.consequences.push(text),
+                Told::Event(text) => self.event(text),
             }
         }
+    }
+
+    /// Something that happens, told in its turn.
+    pub(super) fn event(&mut self, text: String) {
+        self.out.after.push(capital(&text));
+        self.out.consequences.push(text);
+    }
+
+    /// Whether the move reads: a page, or a face.
+    pub(super) fn reads(&self) -> bool {
+        refs::normal(&self.found.body).split(' ').any(|word| word == "read")
     }
 
     pub(super) fn row(&mut self, action: impl Into<String>, result: impl Into<String>) {
@@ -210,7 +252,7 @@ impl Play<'_> {
         crate::md::clip(&self.found.body.split_whitespace().collect::<Vec<_>>().join(" "), 60)
     }
 
-    /// The character's name at the beginning of a sentence.
+    /// The character's name, as a fighter.
     pub(super) fn pc_name(&self) -> String {
         if self.pc.name.is_empty() { "The stranger".into() } else { self.pc.name.clone() }
     }
@@ -229,7 +271,8 @@ impl Play<'_> {
     /// What weighs on every check: hunger, thirst, load, fatigue. Thirst counts in a world that has water to drink.
     pub(super) fn burdens(&self) -> Vec<(String, i32)> {
         let days = |since: u64| self.state.time.minutes().saturating_sub(since) / (24 * 60);
-        let dry = self.world.objects.iter().any(|own| own.field("water") == "yes" || own.field("drink") == "yes");
+        let water = |own: &Object| !matches!(own.field("water"), "" | "-" | "no") || own.field("drink") == "yes";
+        let dry = self.world.objects.iter().any(water);
         let thirst = if dry { survival::thirst(days(self.state.memory.drank)) } else { 0 };
         let all = [
             ("hunger", survival::hunger(days(self.state.ate))),
@@ -296,7 +339,12 @@ impl Play<'_> {
                 _ => (),
             }
         }
-        self.out.cost = cost.iter().map(Effect::to_string).collect();
+        // What else it takes is told as it changes; lost time would pass unseen.
+        let time = cost.iter().filter_map(|effect| match effect {
+            Effect::Minutes(minutes) => Some(travel::spoken(*minutes)),
+            _ => None,
+        });
+        self.out.cost = time.collect();
         self.effects(&cost)
     }
 }

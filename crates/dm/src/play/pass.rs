@@ -2,17 +2,26 @@
 
 use super::Play;
 use super::travel::spoken;
+use super::unclear::cannot;
+use crate::hud::people;
 use crate::mechanics::survival::{self, Rest};
 use crate::refs::normal;
 use crate::rule::Effect;
 use crate::state::FULL_HP;
+use crate::water::{self, Water};
 use acheron_base::Result;
 
 const DAY: u64 = 24 * 60;
 
 /// Waits: as long as the words say, else half an hour.
 pub(super) fn wait(play: &mut Play<'_>, words: &str) -> Result<()> {
-    let minutes = until(play, words).or_else(|| span(words)).unwrap_or(30).clamp(1, 2 * DAY);
+    let minutes = match until(play, words).map_or_else(|| span(&play.found.body), Ok) {
+        Ok(minutes) => minutes,
+        Err(why) => {
+            cannot(play, why);
+            return Ok(());
+        }
+    };
     play.out.action = format!("Time passes: {}.", spoken(minutes));
     play.effect(&Effect::Minutes(minutes))?;
     play.row("wait", spoken(minutes));
@@ -30,29 +39,41 @@ fn until(play: &Play<'_>, words: &str) -> Option<u64> {
     Some((hour * 60 + DAY - now - 1) % DAY + 1)
 }
 
-/// A span of time in words: `two hours`, `40 minutes`, `an hour`.
-fn span(words: &str) -> Option<u64> {
-    let words = normal(words);
-    let words: Vec<&str> = words.split(' ').collect();
+/// A span of time in words: `two hours`, `40 minutes`, `half an hour`; half an hour where none is said.
+fn span(body: &str) -> Result<u64, &'static str> {
+    const RANGE: &str = "one waits for minutes, hours or days, and at most two days at a time";
+    let text = normal(body);
+    let words: Vec<&str> = text.split(' ').collect();
     let unit = |word: &str| match word {
         "minute" | "minutes" | "min" => Some(1),
         "hour" | "hours" | "h" => Some(60),
         "day" | "days" => Some(DAY),
+        "week" | "weeks" | "month" | "months" | "year" | "years" => Some(100 * DAY),
         _ => None,
     };
-    let at = words.iter().position(|word| unit(word).is_some())?;
-    let count = match words.get(at.wrapping_sub(1)).copied().unwrap_or("a") {
-        "a" | "an" | "one" => 1,
-        "two" => 2,
-        "three" => 3,
-        "four" => 4,
-        "six" => 6,
-        "eight" => 8,
-        "half" => return Some(30),
-        number => number.parse().ok().filter(|count| *count <= 1000).unwrap_or(1),
+    let Some((at, unit)) = words.iter().enumerate().find_map(|(at, word)| Some((at, unit(word)?))) else {
+        return Ok(30);
     };
-    Some(count * unit(words[at])?)
+    if body
+        .split_whitespace()
+        .any(|word| word.starts_with(['-', '−']) && word[1..].contains(|c: char| c.is_ascii_digit()))
+    {
+        return Err("time does not run backwards");
+    }
+    if words[..at].contains(&"half") {
+        return Ok((unit / 2).max(1));
+    }
+    let before = words.get(at.wrapping_sub(1)).copied().unwrap_or("a");
+    let count = match NUMBERS.iter().position(|own| *own == before) {
+        Some(number) => number as u64,
+        None if before.starts_with(|c: char| c.is_ascii_digit()) => before.parse().map_err(|_| RANGE)?,
+        None => 1,
+    };
+    count.checked_mul(unit).filter(|minutes| (1..=2 * DAY).contains(minutes)).ok_or(RANGE)
 }
+
+const NUMBERS: [&str; 13] =
+    ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 
 /// Rests: short, long, a whole day, or until an hour.
 pub(super) fn rest(play: &mut Play<'_>, words: &str) -> Result<()> {
@@ -85,8 +106,13 @@ pub(super) fn rest(play: &mut Play<'_>, words: &str) -> Result<()> {
         name,
         format!("{}: HP {:+}, fatigue {:+}", spoken(minutes), play.state.hp - hp, play.state.fatigue - fatigue),
     );
-    if sheltered && kind != Rest::Short {
+    // Where somebody is at home there is a bowl for a guest; water is where the place has it.
+    let host = people(&play.state, play.world).any(|npc| play.state.mood(npc) != "hostile");
+    let water = play.world.object(&play.state.location).is_some_and(|own| water::at(&play.state, own) == Water::Good);
+    if sheltered && host && kind != Rest::Short {
         play.state.ate = play.state.time.minutes();
+    }
+    if water && kind != Rest::Short {
         play.state.memory.drank = play.state.time.minutes();
     }
     Ok(())

@@ -5,6 +5,7 @@ use super::unclear::cannot;
 use crate::check::Tier;
 use crate::grammar::sentence;
 use crate::hud::people;
+use crate::known::known;
 use crate::mechanics::social::{self, Insight};
 use crate::rule::Effect;
 use crate::world::{Object, ObjectKind};
@@ -47,6 +48,7 @@ pub(super) fn interrogate(play: &mut Play<'_>, npc: &Object) -> Result<()> {
     let will = Some(npc.field("will")).filter(|will| !will.is_empty()).unwrap_or("firm");
     let Some(dc) = social::interrogation(will) else {
         play.effect(&Effect::Minutes(30))?;
+        play.sour(npc)?;
         play.out.action = format!("{} says nothing, and would say nothing under any question.", npc.name);
         play.row(format!("interrogate {}", npc.name), "silence");
         play.out.no_progress = Some("no question breaks this silence".into());
@@ -55,6 +57,7 @@ pub(super) fn interrogate(play: &mut Play<'_>, npc: &Object) -> Result<()> {
     let tier = play.check_at(&format!("interrogate {}", npc.name), "will", dc as i32);
     play.effect(&Effect::Minutes(30))?;
     play.remember(&npc.handle, -2);
+    play.sour(npc)?;
     play.witnessed("a person put to the question")?;
     let told = play.state.told.get(&npc.handle).copied().unwrap_or(0).max(0) as usize;
     let secrets: Vec<&String> = npc.easy_secrets.iter().chain(&npc.hard_secrets).collect();
@@ -105,6 +108,22 @@ impl Play<'_> {
     pub(super) fn remember(&mut self, who: &str, by: i64) {
         let trust = self.state.memory.trust.entry(who.to_owned()).or_insert(0);
         *trust = trust.saturating_add(by).clamp(-5, 5);
+    }
+
+    /// Somebody who was threatened is friendly no more.
+    pub(super) fn sour(&mut self, npc: &Object) -> Result<()> {
+        match self.state.mood(npc) {
+            "wary" | "hostile" => Ok(()),
+            _ => self.effect(&Effect::Mood(npc.handle.clone(), "wary".into())),
+        }
+    }
+
+    /// The sentence about somebody who is elsewhere. One who was never met is not named.
+    pub(super) fn not_here(&self, npc: &Object, why: &str) -> String {
+        match known(&self.state, self.world, npc) {
+            true => format!("{} {why}", npc.name),
+            false => "nobody of that name is here".to_owned(),
+        }
     }
 
     /// A deed before others raises the heat, where the cartridge counts it.

@@ -1,10 +1,11 @@
 //! Quests: a move that means the current stage advances the quest.
 
 use super::Play;
-use super::step::{Step, means, play_step};
+use super::step::{Step, means, means_again, play_step};
 use crate::grammar::the;
 use crate::rule::Effect;
 use crate::state::Progress;
+use crate::world::Stage;
 use acheron_base::Result;
 
 /// Plays the first stage that this move means. False where none is meant.
@@ -29,7 +30,7 @@ pub(super) fn advance(play: &mut Play<'_>) -> Result<bool> {
             Some(place) => format!("; the way back leads to {}", the(&place.name)),
             None => String::new(),
         };
-        play.out.consequences.push(format!("quest {name}: done{back}"));
+        play.event(format!("quest {name}: done{back}"));
     }
     Ok(true)
 }
@@ -56,6 +57,27 @@ pub(super) fn deed(play: &mut Play<'_>) -> Result<bool> {
         play.state.memory.note(&key);
     }
     Ok(true)
+}
+
+/// The step of a quest that was done before and that this move means again.
+pub(super) fn done_before<'a>(play: &Play<'a>) -> Option<&'a Stage> {
+    let world = play.world;
+    world.quests.iter().find_map(|quest| {
+        let done = play.state.quests.get(&quest.handle).map_or(0, |own| own.stage);
+        quest.stages.iter().take(done).find(|stage| means_again(play, stage))
+    })
+}
+
+/// Answers a move that nothing else answers and that repeats a step of a quest. Nothing has changed by it.
+pub(super) fn repeated(play: &mut Play<'_>) {
+    let unanswered = play.out.rows.iter().any(|(_, result)| matches!(result.as_str(), "not understood" | "impossible"));
+    if !unanswered || done_before(play).is_none() {
+        return;
+    }
+    play.out = super::Outcome::default();
+    play.out.action = "That was done before, and it stays done.".into();
+    play.row(play.what(), "done before");
+    play.out.no_progress = Some("it cannot be done twice".into());
 }
 
 /// Opens the quests whose time has come.

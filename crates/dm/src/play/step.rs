@@ -1,12 +1,14 @@
 //! A step that an author wrote, of a quest or on its own: whether a move means it, and how it goes.
 
 use super::Play;
+use super::travel::spoken as spoken_time;
 use crate::check::Tier;
 use crate::grammar::{joined, sentence, the};
 use crate::hud::people;
 use crate::input::Header;
-use crate::rule::{Condition, Effect, Term};
-use crate::verbs::{Verb, says, small_talk};
+use crate::known::known;
+use crate::rule::{Condition, Effect, Order, Term};
+use crate::verbs::{Verb, alike, meaning, says, small_talk};
 use crate::world::{ObjectKind, Stage};
 use acheron_base::Result;
 
@@ -30,8 +32,20 @@ pub(super) fn means(play: &Play<'_>, step: &Stage) -> bool {
     play.state.holds(&step.needs) || acting && !play.means_header(Header::Ask)
 }
 
+/// Whether the move means this step once more, after it was done. A look is always a look.
+pub(super) fn means_again(play: &Play<'_>, step: &Stage) -> bool {
+    let here = step.at.as_ref().is_none_or(|at| *at == play.state.location);
+    let header = step.headers.iter().any(|own| *own != Header::Look && play.means_header(*own));
+    here && header && !step.says.is_empty() && present(play, step) && spoken(play, step)
+}
+
+/// Whether the people of a step are there and will have a part in it.
 fn present(play: &Play<'_>, step: &Stage) -> bool {
-    let Some(npc) = play.world.object(&step.target).filter(|own| own.kind == ObjectKind::Npc) else { return true };
+    [&step.target, &step.to].into_iter().all(|own| willing(play, step, own))
+}
+
+fn willing(play: &Play<'_>, step: &Stage, handle: &str) -> bool {
+    let Some(npc) = play.world.object(handle).filter(|own| own.kind == ObjectKind::Npc) else { return true };
     let here = people(&play.state, play.world).any(|own| own.handle == npc.handle);
     // Somebody hostile takes part only in what changes their mood.
     let mends = step.gives.iter().any(|effect| matches!(effect, Effect::Mood(who, _) if *who == npc.handle));
@@ -43,8 +57,11 @@ fn spoken(play: &Play<'_>, step: &Stage) -> bool {
     let body = &play.found.body;
     // Whoever is in a place need not name it.
     let here = step.target == play.state.location && !step.says.is_empty();
-    let named = step.target.is_empty() || here || play.refs.contains(&step.target);
+    let named = step.target.is_empty() || here || play.refs.contains(&step.target) || alone(play, step);
     let person = play.world.object(&step.target).is_some_and(|own| own.kind == ObjectKind::Npc);
+    if !person && !recipient(play, step) {
+        return false;
+    }
     if person && small_talk(body, &play.name_words()) {
         return false;
     }
@@ -66,8 +83,8 @@ fn spoken(play: &Play<'_>, step: &Stage) -> bool {
         return named && !(other && step.headers.contains(&Header::Act));
     }
     // Of several people, the first that is named is spoken to.
-    let first = play.refs.iter().find(|own| play.world.object(own).is_some_and(|own| own.kind == ObjectKind::Npc));
-    if person && named && first != Some(&step.target) {
+    let first = first_person(play);
+    if person && named && first.is_some_and(|own| *own != step.target) {
         return false;
     }
     let bare = matches!(play.refs, [only] if *only == step.target) && play.unnamed_words().is_empty();
@@ -75,15 +92,30 @@ fn spoken(play: &Play<'_>, step: &Stage) -> bool {
     bare || step.says.iter().any(said)
 }
 
+fn first_person<'a>(play: &Play<'a>) -> Option<&'a String> {
+    play.refs.iter().find(|own| play.world.object(own).is_some_and(|own| own.kind == ObjectKind::Npc))
+}
+
+/// Whether the step is about the only person here, and the move talks or begins with a word of the step: `pay the toll`.
+fn alone(play: &Play<'_>, step: &Stage) -> bool {
+    let mut here = people(&play.state, play.world);
+    let only = here.next().is_some_and(|npc| npc.handle == step.target) && here.next().is_none();
+    let first = meaning(&play.found.body).into_iter().next().unwrap_or_default();
+    only && (play.means_header(Header::Ask) || step.says.iter().any(|own| alike(own, &first)))
+}
+
+/// Whether somebody who is named as the one to be given something is the one of the step.
+fn recipient(play: &Play<'_>, step: &Stage) -> bool {
+    let giving = play.verb() == Some(Verb::Give) || !step.to.is_empty();
+    first_person(play).filter(|_| giving).is_none_or(|own| *own == step.to)
+}
+
 /// Plays a step: what it needs, its check, its effects. `name` stands before the check.
 pub(super) fn play_step(play: &mut Play<'_>, name: &str, step: &Stage) -> Result<Step> {
-    play.out.action = format!("{} turns to it.", play.pc_name());
-    if !step.target.is_empty() {
-        play.out.action = format!("{} turns to {}.", play.pc_name(), the(play.world.name(&step.target)));
-    }
     if !play.state.holds(&step.needs) {
         let why = format!("it needs {}", lacking(play, &step.needs));
         play.effect(&Effect::Minutes(5))?;
+        play.out.action = "It cannot be done yet.".into();
         play.impossible(why, "find what is missing first, or try another way in");
         return Ok(Step::Failed);
     }
@@ -93,7 +125,10 @@ pub(super) fn play_step(play: &mut Play<'_>, name: &str, step: &Stage) -> Result
     };
     if tier == Tier::Failure {
         play.pay(&step.cost)?;
-        play.out.action = format!("{} tries, and it goes wrong.", play.pc_name());
+        play.out.action = match step.fails.as_str() {
+            "" => "You try, and it does not come off.".into(),
+            own => sentence(own),
+        };
         play.out.no_progress = Some("the attempt fails at a price".into());
         play.out.alternative = Some("another try is open, and so is another way".into());
         return Ok(Step::Failed);
@@ -104,9 +139,10 @@ pub(super) fn play_step(play: &mut Play<'_>, name: &str, step: &Stage) -> Result
     play.effects(&step.gives)?;
     play.effect(&Effect::Minutes(if tier == Tier::Partial { 20 } else { 10 }))?;
     if tier == Tier::Partial {
-        play.out.cost = vec!["time 20".into()];
+        play.out.cost = vec![spoken_time(20)];
     }
     if tier == Tier::Great && play.state.hp < crate::state::FULL_HP {
+        play.event("it goes better than you hoped, and gives you heart".into());
         play.effect(&Effect::Hp(1))?;
     }
     Ok(Step::Done)
@@ -117,13 +153,19 @@ pub(super) fn lacking(play: &Play<'_>, needs: &Condition) -> String {
     let world = play.world;
     let missing = needs.0.iter().filter(|term| !play.state.holds(&Condition(vec![(*term).clone()])));
     let words = missing.map(|term| match term {
-        Term::Has(item) => the(world.name(item)),
+        Term::Has(item) if world.object(item).is_some_and(|own| known(&play.state, world, own)) => {
+            the(world.name(item))
+        }
+        Term::Has(_) => "something that you have not found yet".to_owned(),
         Term::Quest(quest, status) => format!("{} to be {status}", the(world.name(quest))),
-        Term::Clue(clue) => format!("to know more of {}", clue.trim_start_matches('@').replace('_', " ")),
+        Term::Clue(_) => "something that you do not know yet".to_owned(),
         Term::At(place) => format!("to be at {}", the(world.name(place))),
         Term::Seen(place) => format!("to have been at {}", the(world.name(place))),
+        Term::Gone(object) => format!("{} to be gone", the(world.name(object))),
         Term::Night => "the night".to_owned(),
         Term::ClockFull(clock) => format!("the {clock} to be full"),
+        Term::Level(name, Order::AtLeast, than) => format!("{name} of {than} or more"),
+        Term::Level(name, Order::AtMost, than) => format!("{name} of {than} or less"),
         Term::Level(name, _, _) => format!("another {name}"),
         Term::Not(_) => "something to be otherwise".to_owned(),
     });

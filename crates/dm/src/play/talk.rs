@@ -1,8 +1,8 @@
 //! Talking: a greeting and common knowledge are free, a secret needs a check, and nobody talks who is not there or will not.
 
-use super::Play;
 use super::people::{apologise, insight, interrogate};
 use super::unclear::cannot;
+use super::{Play, quest};
 use crate::check::Tier;
 use crate::grammar::{capital, joined, sentence, the};
 use crate::hud::people;
@@ -15,13 +15,14 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let Some(npc) = spoken_to(play) else { return Ok(()) };
     match play.verb() {
         Some(Verb::Read) => return insight(play, &npc),
+        Some(Verb::Look) if play.reads() => return insight(play, &npc),
         Some(Verb::Apologise) => return apologise(play, &npc),
         Some(Verb::Interrogate) => return interrogate(play, &npc),
         _ => (),
     }
     if play.state.mood(&npc) == "hostile" {
         play.effect(&Effect::Minutes(1))?;
-        play.out.action = format!("{} wants no word from {}.", npc.name, play.pc_name());
+        play.out.action = format!("{} wants no word from you.", npc.name);
         play.row(format!("talk to {}", npc.name), "refused");
         play.out.no_progress = Some(format!("{} is hostile: make peace first, or leave", npc.name));
         return Ok(());
@@ -29,15 +30,21 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     if small_talk(&play.found.body, &play.name_words()) {
         return greet(play, &npc);
     }
-    if topic(play, &npc)? {
+    if topic(play, &npc)? || told_before(play, &npc)? {
         return Ok(());
     }
     match pressing(play, &npc) {
         true => press(play, &npc),
         // Somebody who is spoken to about nothing is greeted.
-        false if play.other_words().is_empty() => greet(play, &npc),
+        false if play.other_words().is_empty() && names_people_only(play) => greet(play, &npc),
         false => unknown(play, &npc),
     }
+}
+
+/// Whether the move names people and nothing that could be asked about.
+fn names_people_only(play: &Play<'_>) -> bool {
+    let mut named = play.refs.iter().filter_map(|own| play.world.object(own));
+    named.all(|own| own.kind == ObjectKind::Npc)
 }
 
 /// The person who is spoken to; where it is nobody, the reason is told.
@@ -50,7 +57,7 @@ fn spoken_to(play: &mut Play<'_>) -> Option<Object> {
         (Some(npc), _) => {
             let down =
                 play.state.place_of(npc) == play.state.location && play.state.memory.down.contains_key(&npc.handle);
-            let why = if down { format!("{} is unconscious", npc.name) } else { format!("{} is not here", npc.name) };
+            let why = if down { format!("{} is unconscious", npc.name) } else { play.not_here(npc, "is not here") };
             cannot(play, why);
             None
         }
@@ -62,6 +69,7 @@ fn spoken_to(play: &mut Play<'_>) -> Option<Object> {
         (None, several) => {
             let names: Vec<String> = several.iter().map(|npc| npc.name.clone()).collect();
             cannot(play, format!("{} are here: say to whom", joined(&names)));
+            play.out.action = "You look from one to the other.".into();
             None
         }
     }
@@ -91,7 +99,7 @@ fn open_topics(play: &Play<'_>, npc: &Object) -> Vec<String> {
         let asked = play.state.memory.noted.contains(&key(npc, &topic.words));
         play.state.holds(&topic.answer.when) && !asked
     });
-    open.filter_map(|topic| topic.words.first()).map(|word| the(word)).take(4).collect()
+    open.filter_map(|topic| topic.words.first()).map(|word| the(word)).take(6).collect()
 }
 
 fn key(npc: &Object, words: &[String]) -> String {
@@ -107,12 +115,25 @@ fn topic(play: &mut Play<'_>, npc: &Object) -> Result<bool> {
         .find(|topic| play.state.holds(&topic.answer.when) && topic.words.iter().any(|word| says(body, word)));
     let Some(topic) = asked else { return Ok(false) };
     play.out.action = format!("{}: \"{}\"", npc.name, sentence(&topic.answer.text));
+    let word = topic.words.iter().find(|word| says(body, word)).unwrap_or(&topic.words[0]);
+    let what = format!("ask {} about {}", npc.name, the(word));
     let fresh = play.state.memory.note(&key(npc, &topic.words));
-    play.row(format!("ask {} about {}", npc.name, topic.words[0]), if fresh { "told" } else { "told again" });
+    play.row(what, if fresh { "told" } else { "told again" });
     play.effect(&Effect::Minutes(if fresh { 10 } else { 2 }))?;
     if !fresh {
         play.out.no_progress = Some(format!("{} has said that before", npc.name));
     }
+    Ok(true)
+}
+
+/// Tells again what the person has told as a step of a quest. False where the words ask for no such step.
+fn told_before(play: &mut Play<'_>, npc: &Object) -> Result<bool> {
+    let told = quest::done_before(play).filter(|step| step.target == npc.handle).map(|step| step.text.clone());
+    let Some(text) = told else { return Ok(false) };
+    play.out.action = sentence(&format!("You have had that talk with {}: {text}", npc.name));
+    play.row(format!("ask {}", npc.name), "told again");
+    play.effect(&Effect::Minutes(2))?;
+    play.out.no_progress = Some(format!("{} has said that before", npc.name));
     Ok(true)
 }
 
@@ -195,6 +216,7 @@ fn press(play: &mut Play<'_>, npc: &Object) -> Result<()> {
     let tier = play.check_at(&format!("{name} with {}", npc.name), "cha", dc);
     if name == "intimidation" {
         play.remember(&npc.handle, -1);
+        play.sour(npc)?;
     }
     if tier == Tier::Failure {
         let risk = effects(approach.map_or("", |approach| approach.risk.as_str())).unwrap_or_default();

@@ -1,13 +1,14 @@
 //! Things: taking, dropping, giving, buying, stealing, eating, drinking, using.
 
-use super::Play;
+use super::drink::drink;
 use super::unclear::cannot;
+use super::{Play, weapon};
 use crate::check::Tier;
 use crate::grammar::{sentence, the, the_first};
 use crate::hud::{people, things};
 use crate::known::known;
 use crate::rule::{Effect, effects};
-use crate::verbs::Verb;
+use crate::verbs::{Verb, says};
 use crate::world::{Object, ObjectKind};
 use acheron_base::Result;
 
@@ -23,6 +24,11 @@ pub(super) fn run(play: &mut Play<'_>, verb: Verb, item: Option<&Object>) -> Res
                 Ok(())
             }
         },
+        (Verb::Drop | Verb::Give, None) if weapon::of_page(play).is_some_and(|own| says(&play.found.body, own)) => {
+            let own = weapon::of_page(play).unwrap_or_default();
+            cannot(play, format!("{} stays at your belt: it is no thing of this story", the(own)));
+            Ok(())
+        }
         (_, None) => {
             let what = match verb {
                 Verb::Take | Verb::Buy | Verb::Steal => "nothing of that name can be had here",
@@ -50,8 +56,19 @@ pub(super) fn run(play: &mut Play<'_>, verb: Verb, item: Option<&Object>) -> Res
     }
 }
 
+/// Plays a verb on each of several things, as `take the notice and the lantern` means it.
+pub(super) fn several(play: &mut Play<'_>, verb: Verb, items: &[&Object]) -> Result<()> {
+    let mut told = Vec::new();
+    for item in items {
+        run(play, verb, Some(item))?;
+        told.push(std::mem::take(&mut play.out.action));
+    }
+    play.out.action = told.join(" ");
+    Ok(())
+}
+
 /// Answers that a thing cannot be had. One that the player has not seen is not named.
-fn absent(play: &mut Play<'_>, item: &Object, why: &str) {
+pub(super) fn absent(play: &mut Play<'_>, item: &Object, why: &str) {
     let why = match known(&play.state, play.world, item) {
         true => format!("{} {why}", the(&item.name)),
         false => "nothing of that name is here or carried".to_owned(),
@@ -67,7 +84,7 @@ fn spoken(verb: Verb) -> &'static str {
     }
 }
 
-fn carried(play: &Play<'_>, item: &Object) -> bool {
+pub(super) fn carried(play: &Play<'_>, item: &Object) -> bool {
     play.state.inventory.contains(&item.handle)
 }
 
@@ -116,7 +133,7 @@ fn take(play: &mut Play<'_>, item: &Object) -> Result<()> {
 }
 
 fn taken(play: &mut Play<'_>, item: &Object, verb: &str, result: &str) -> Result<()> {
-    play.out.action = sentence(&format!("{} now has {}: {}", play.pc_name(), the(&item.name), item.summary));
+    play.out.action = sentence(&format!("You now have {}: {}", the(&item.name), item.summary));
     play.state.memory.note(&item.handle);
     play.effect(&Effect::Take(item.handle.clone()))?;
     play.effect(&Effect::Minutes(5))?;
@@ -134,6 +151,10 @@ fn buy(play: &mut Play<'_>, item: &Object) -> Result<()> {
         cannot(play, format!("nobody here sells {}", the(&item.name)));
         return Ok(());
     };
+    if let Some(why) = play.state.unpayable(&price, play.world) {
+        cannot(play, why);
+        return Ok(());
+    }
     play.effects(&price)?;
     taken(play, item, "buy", &format!("bought of {seller}"))
 }
@@ -158,7 +179,7 @@ fn steal(play: &mut Play<'_>, item: &Object) -> Result<()> {
 
 fn drop_it(play: &mut Play<'_>, item: &Object) -> Result<()> {
     let here = play.state.location.clone();
-    play.out.action = format!("{} puts {} down.", play.pc_name(), the(&item.name));
+    play.out.action = format!("You put {} down.", the(&item.name));
     play.effect(&Effect::Put(item.handle.clone(), here))?;
     play.row(format!("drop {}", the(&item.name)), "dropped");
     Ok(())
@@ -172,7 +193,7 @@ fn give(play: &mut Play<'_>, item: &Object) -> Result<()> {
     let to = match (named, here.as_slice()) {
         (Some(npc), here) if here.iter().any(|own| own.handle == npc.handle) => npc.clone(),
         (Some(npc), _) => {
-            let why = format!("{} is not here", npc.name);
+            let why = play.not_here(npc, "is not here");
             cannot(play, why);
             return Ok(());
         }
@@ -206,7 +227,7 @@ fn wield(play: &mut Play<'_>, item: &Object) -> Result<()> {
     }
     let uses = effects(item.field("use")).unwrap_or_default();
     if uses.is_empty() {
-        play.out.action = format!("{} turns {} over in both hands.", play.pc_name(), the(&item.name));
+        play.out.action = format!("You turn {} over in both hands.", the(&item.name));
         play.row(format!("use {}", the(&item.name)), "nothing");
         play.out.no_progress = Some(format!("{} does nothing here", the(&item.name)));
         return Ok(());
@@ -243,33 +264,5 @@ pub(super) fn eat(play: &mut Play<'_>, item: Option<&Object>) -> Result<()> {
     }
     play.effect(&Effect::Minutes(20))?;
     play.state.ate = play.state.time.minutes();
-    Ok(())
-}
-
-/// Drinks: from what is carried, else from the water of the place.
-fn drink(play: &mut Play<'_>, item: Option<&Object>) -> Result<()> {
-    let world = play.world;
-    let flask = |item: &&Object| item.field("drink") == "yes" && carried(play, item);
-    let place = world
-        .object(&play.state.location)
-        .filter(|place| matches!(place.field("water"), "yes") || place.field("shelter") == "yes");
-    let from = item.filter(flask).or_else(|| world.of(ObjectKind::Item).find(flask).filter(|_| place.is_none()));
-    match (from, place) {
-        (Some(flask), _) => {
-            play.out.action = format!("{} is emptied.", the_first(&flask.name));
-            play.effects(&effects(flask.field("use")).unwrap_or_default())?;
-            if carried(play, flask) {
-                play.effect(&Effect::Lose(flask.handle.clone()))?;
-            }
-        }
-        (None, Some(place)) => play.out.action = format!("There is water at {}, and it is good.", the(&place.name)),
-        (None, None) => {
-            cannot(play, "there is no water here, and none is carried");
-            return Ok(());
-        }
-    }
-    play.row("drink", "drunk");
-    play.effect(&Effect::Minutes(5))?;
-    play.state.memory.drank = play.state.time.minutes();
     Ok(())
 }

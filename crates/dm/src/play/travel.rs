@@ -2,7 +2,7 @@
 
 use super::Play;
 use super::unclear::cannot;
-use crate::grammar::{joined, the};
+use crate::grammar::{joined, sentence, the};
 use crate::known::known;
 use crate::mechanics::survival::{self, Pace};
 use crate::rule::Effect;
@@ -13,14 +13,19 @@ pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
     let world = play.world;
     if place.handle == play.state.location {
         play.row(format!("go to {}", the(&place.name)), "already here");
-        play.out.action = format!("{} is already at {}.", play.pc_name(), the(&place.name));
+        play.out.action = format!("You are already at {}.", the(&place.name));
         play.out.no_progress = Some("this is the place".into());
         return Ok(());
     }
     let pass =
         |state: &super::State, at: &str| state.seen.iter().any(|own| own == at) && state.shut(at, world).is_none();
     let hidden = play.state.status(world, &place.handle) == "hidden";
-    let way = world.map.route(&play.state.location, &place.handle, |at| pass(&play.state, at)).filter(|_| !hidden);
+    let mut way = world.map.route(&play.state.location, &place.handle, |at| pass(&play.state, at)).filter(|_| !hidden);
+    if let Some((_, at)) = way.as_ref().and_then(|way| barrier(play, &way.steps)) {
+        // Another way round, if there is one.
+        let round = world.map.route(&play.state.location, &place.handle, |own| own != at && pass(&play.state, own));
+        way = round.filter(|way| barrier(play, &way.steps).is_none()).or(way);
+    }
     let Some(way) = way else {
         let to = if known(&play.state, world, place) { the(&place.name) } else { "that place".to_owned() };
         cannot(play, format!("no known way leads from here to {to}: explore what lies next to here first"));
@@ -32,11 +37,14 @@ pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
             reason => reason.to_owned(),
         };
         play.effect(&Effect::Minutes(5))?;
-        play.out.action = format!("{} goes as far as the way is open, and comes back.", play.pc_name());
-        play.impossible(why, "meet the condition, or find another way round");
+        play.out.action = "You go as far as the way is open, and come back.".into();
+        play.impossible(why, "find what opens it, and come back; or ask those who live here for another way");
         return Ok(());
     }
-    let (minutes, told) = pace(play, way.minutes, way.km)?;
+    if let Some((npc, at)) = barrier(play, &way.steps) {
+        return stopped(play, &npc, &at);
+    }
+    let Walk { minutes, told, sky } = pace(play, way.minutes, way.km)?;
     let through: Vec<String> =
         way.steps[1..way.steps.len().saturating_sub(1)].iter().map(|at| the(world.name(at))).collect();
     let by = if through.is_empty() { String::new() } else { format!(" leads by {},", joined(&through)) };
@@ -53,14 +61,35 @@ pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
         // A secret way has no passers-by.
         let last = way.steps.iter().rev().nth(1).map(String::as_str).unwrap_or_default();
         if world.map.ways(last).iter().any(|(to, _, kind)| *to == place.handle && *kind != "secret") {
-            meet(play);
+            meet(play, &sky);
         }
     }
     Ok(())
 }
 
+/// The first person on the way who bars it, and where they stand.
+fn barrier(play: &Play<'_>, steps: &[String]) -> Option<(Object, String)> {
+    steps.windows(2).find_map(|pair| {
+        let npc = play.state.barred(&pair[0], &pair[1], play.world)?;
+        Some((npc.clone(), pair[0].clone()))
+    })
+}
+
+/// Stops at somebody who bars the way: here it takes a moment and has what follows; from afar it is not begun.
+fn stopped(play: &mut Play<'_>, npc: &Object, at: &str) -> Result<()> {
+    if at != play.state.location {
+        cannot(play, format!("{} bars the way at {}", npc.name, the(play.world.name(at))));
+        return Ok(());
+    }
+    let threat = npc.field("threat");
+    play.out.action = if threat.is_empty() { format!("{} does not let you pass.", npc.name) } else { sentence(threat) };
+    play.effect(&Effect::Minutes(5))?;
+    play.impossible(format!("{} bars the way", npc.name), "pay, make peace or fight; the way back is open");
+    Ok(())
+}
+
 /// Minutes in words: `25 minutes`, `3 hours`.
-pub(super) fn spoken(minutes: u64) -> String {
+pub(crate) fn spoken(minutes: u64) -> String {
     let hours = match minutes / 60 {
         1 => "an hour".to_owned(),
         hours => format!("{hours} hours"),
@@ -72,14 +101,22 @@ pub(super) fn spoken(minutes: u64) -> String {
     match (minutes / 60, minutes % 60) {
         (0, _) => left,
         (_, 0) => hours,
+        (_, 1..5) => format!("a little over {hours}"),
         _ => format!("{hours} and {left}"),
     }
 }
 
+/// How a way is walked: how long, in what words, under which sky.
+struct Walk {
+    minutes: u64,
+    told: String,
+    sky: String,
+}
+
 /// The minutes of a way. A way with kilometres takes as long as the pace, the load and the weather let it.
-fn pace(play: &mut Play<'_>, minutes: u64, km: u64) -> Result<(u64, String)> {
+fn pace(play: &mut Play<'_>, minutes: u64, km: u64) -> Result<Walk> {
     if km == 0 {
-        return Ok((minutes, String::new()));
+        return Ok(Walk { minutes, told: String::new(), sky: String::new() });
     }
     let body = play.found.body.to_lowercase();
     let has = |word: &str| body.contains(word);
@@ -90,8 +127,9 @@ fn pace(play: &mut Play<'_>, minutes: u64, km: u64) -> Result<(u64, String)> {
     };
     let pace = if play.load().1 { pace } else { Pace::Slow };
     let ((least, most), hours, fatigue) = survival::march(pace);
-    let rain = weather(play);
-    let per_day = (least + most) / 2 * survival::rain(&rain) / 100;
+    let sky = weather(play);
+    let slows = survival::rain(&sky);
+    let per_day = (least + most) / 2 * slows / 100;
     let took = minutes + km * hours * 60 / per_day.max(1);
     play.state.fatigue = (play.state.fatigue + fatigue).clamp(0, 5);
     let pace = match pace {
@@ -99,29 +137,49 @@ fn pace(play: &mut Play<'_>, minutes: u64, km: u64) -> Result<(u64, String)> {
         Pace::March => "at a march",
         Pace::Forced => "at a forced march, fatigue +1",
     };
-    let rain = if rain.is_empty() { String::new() } else { format!(", {rain}") };
-    Ok((took, format!("{km} km {pace}{rain}")))
+    // Any other kind of weather is for the eye.
+    let rain = if slows < 100 { format!(", {sky}") } else { String::new() };
+    Ok(Walk { minutes: took, told: format!("{km} km {pace}{rain}"), sky })
 }
 
-/// The weather of a long way: a throw on the cartridge's table `Weather`. Empty where it has none.
+/// The kind of weather of a long way: a throw on the cartridge's table `Weather`. Empty where it has none.
 fn weather(play: &mut Play<'_>) -> String {
     let Some(table) = play.world.tables.iter().find(|table| table.name == "Weather") else { return String::new() };
-    let row = table.throw(&mut play.dice).1;
+    let night = play.state.time.night();
+    let row = table.throw_fitting(&mut play.dice, |row| fits(row, night, ""));
     let (event, kind) = (row.first().cloned().unwrap_or_default(), row.get(1).cloned().unwrap_or_default());
     if !event.is_empty() {
-        play.out.consequences.push(event);
+        play.event(event);
     }
-    // Any other kind of weather is for the eye.
-    if survival::rain(&kind) < 100 { kind } else { String::new() }
+    kind
+}
+
+/// Whether a row of a table fits the hour and the sky, by its notes: `day`, `night`, `clear`.
+fn fits(row: &[String], night: bool, sky: &str) -> bool {
+    let notes = row.get(2).map(String::as_str).unwrap_or_default();
+    let covered = ["light rain", "heavy rain", "cloud"].contains(&sky);
+    notes.split([',', ' ']).all(|word| match word {
+        "day" => !night,
+        "night" => night,
+        "clear" => !covered,
+        _ => true,
+    })
 }
 
 /// A new place has something to meet, where the cartridge has a table for it.
-fn meet(play: &mut Play<'_>) {
-    let name = if play.state.time.night() { "Night" } else { "Travel" };
+fn meet(play: &mut Play<'_>, sky: &str) {
+    let night = play.state.time.night();
+    let name = if night { "Night" } else { "Travel" };
     if let Some(table) = play.world.tables.iter().find(|table| table.name == name) {
-        let row = table.throw(&mut play.dice).1;
+        // What was not met yet comes first.
+        let noted = &play.state.memory.noted;
+        let fresh = |row: &[String]| row.first().is_some_and(|event| !noted.contains(event));
+        let any = table.rows.iter().any(|row| fits(row, night, sky) && fresh(row));
+        let fit = |row: &[String]| fits(row, night, sky) && (!any || fresh(row));
+        let row = table.throw_fitting(&mut play.dice, fit);
         if let Some(event) = row.first() {
-            play.out.consequences.push(event.clone());
+            play.state.memory.note(event);
+            play.event(event.clone());
         }
     }
 }

@@ -22,15 +22,16 @@ pub(super) fn cannot(play: &mut Play<'_>, why: impl Into<String>) {
 }
 
 /// What can be done here, by kind, in the player's words.
-fn hints(play: &Play<'_>) -> Vec<String> {
+pub(super) fn hints(play: &Play<'_>) -> Vec<String> {
     let (state, world) = (&play.state, play.world);
     let line = |verb: &str, names: Vec<String>| (!names.is_empty()).then(|| format!("{verb} {}", names.join(", ")));
     let names = |list: Vec<&str>| list.into_iter().take(4).map(the).collect::<Vec<_>>();
     let for_sale = |item: &&Object| people(state, world).any(|npc| npc.handle == item.field("seller"));
+    let open = |place: &&Object| state.barred(&state.location, &place.handle, world).is_none();
     let (sold, free): (Vec<&Object>, Vec<&Object>) = things(state, world).partition(for_sale);
     let carried = state.inventory.iter().map(|item| world.name(item)).collect();
     [
-        line("[ACT] go to", names(exits(state, world).map(|place| place.name.as_str()).collect())),
+        line("[ACT] go to", names(exits(state, world).filter(open).map(|place| place.name.as_str()).collect())),
         line("[ACT] take", names(free.into_iter().map(|item| item.name.as_str()).collect())),
         line("[ACT] buy", names(sold.into_iter().map(|item| item.name.as_str()).collect())),
         line("[ACT] use, drop or give", names(carried)),

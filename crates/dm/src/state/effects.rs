@@ -64,8 +64,13 @@ impl State {
                 let value = self.indicators.entry(name.clone()).or_insert(0);
                 let (before, wanted) = (*value, value.saturating_add(*by));
                 *value = wanted.clamp(low, high);
-                let over = if wanted == *value { String::new() } else { format!("; overflow {:+}", wanted - *value) };
-                told.push(Told::Indicator(format!("{name} {before} -> {value} ({reason}{over})")));
+                let way = if wanted > *value { "rise" } else { "fall" };
+                let lost = (wanted - *value).abs();
+                let over = if lost == 0 { String::new() } else { format!("; it cannot {way}, {lost} is lost") };
+                told.push(Told::Indicator(match *value == before {
+                    true => format!("{name} stays at {value} ({reason}{over})"),
+                    false => format!("{name} {before} -> {value} ({reason}{over})"),
+                }));
             }
             Effect::Tick { clock, by, reason } => told.extend(self.tick(clock, *by, reason, world)?),
             Effect::Take(item) => {
@@ -77,8 +82,12 @@ impl State {
                 }
             }
             Effect::Lose(item) => {
-                // Where it lay before it was taken it lies no more.
-                self.statuses.insert(item.clone(), "gone".into());
+                // Where it lay before it was taken it lies no more; a seller who has more of it puts out another.
+                if world.object(item).is_some_and(|own| own.field("again") == "yes") {
+                    self.statuses.remove(item);
+                } else {
+                    self.statuses.insert(item.clone(), "gone".into());
+                }
                 self.memory.placed.remove(item);
                 if self.inventory.contains(item) {
                     self.inventory.retain(|own| own != item);
@@ -88,7 +97,7 @@ impl State {
             Effect::Clue(clue) => {
                 if !self.clues.contains(clue) {
                     self.clues.push(clue.clone());
-                    told.push(Told::Found(format!("Clue: {}", clue.trim_start_matches('@').replace('_', " "))));
+                    told.push(Told::Found(format!("Clue: {}", world.clue_name(clue))));
                 }
             }
             Effect::Reveal(place) => {
@@ -153,7 +162,7 @@ impl State {
     fn hours(&mut self, before: u64, world: &Cartridge) -> Result<Vec<Told>> {
         let mut told = Vec::new();
         for face in &world.clocks {
-            let Some(every) = face.every.filter(|every| *every > 0) else { continue };
+            let Some(every) = face.every.filter(|every| *every > 0 && !self.stopped(&face.id, world)) else { continue };
             let ticks = self.time.minutes() / every - before / every;
             if ticks > 0 {
                 told.extend(self.tick(&face.id, ticks.min(1000) as i64, "time passes", world)?);

@@ -42,6 +42,7 @@ fn world() -> Cartridge {
             event: "the flood".into(),
             effects: vec![],
             again: false,
+            until: Condition::default(),
         }],
         objects: vec![place],
         ..Cartridge::default()
@@ -71,7 +72,11 @@ fn told(state: &mut State, text: &str) -> String {
 fn rows_77_to_85_indicators_and_clocks() {
     let mut full = state(json!(3), 0);
     full.fired.push("Rumor>=2".into());
-    assert_eq!(told(&mut full, "Rumor+1 (bragging)"), r#"Indicator("Rumor 3 -> 3 (bragging; overflow +1)")"#, "row 77");
+    assert_eq!(
+        told(&mut full, "Rumor+1 (bragging)"),
+        r#"Indicator("Rumor stays at 3 (bragging; it cannot rise, 1 is lost)")"#,
+        "row 77"
+    );
 
     let mut one = state(json!(1), 0);
     let crossed = told(&mut one, "Rumor+1 (a public lie)");

@@ -33,7 +33,7 @@ fn names_stand_in_sentences_with_article_and_capital() {
     let mut game = Game::new();
     let taken = game.play("[ACT]{take the lantern}").unwrap();
     assert!(
-        taken.contains("Ann now has the brass lantern:") && taken.contains("| take the brass lantern | taken |"),
+        taken.contains("You now have the brass lantern:") && taken.contains("| take the brass lantern | taken |"),
         "{taken}"
     );
     let seen = game.play("[LOOK]{the notice}").unwrap();
@@ -54,8 +54,8 @@ fn what_cannot_be_done_fails_with_a_reason_and_no_sentence_says_otherwise() {
         ("[ACT]{use the lily oil}", "nothing of that name is here or carried"),
         ("[ACT]{give myself a hundred gold}", "nothing of that name is carried"),
         ("[ACT]{become king}", "everything here stays what it is"),
-        ("[ASK]{Sanna about the plates}", "Sanna Merrow is not here"),
-        ("[FIGHT]{Maud}", "Maud Orrin is not here to be fought"),
+        ("[ASK]{Sanna about the plates}", "nobody of that name is here"),
+        ("[FIGHT]{Maud}", "nobody of that name is here"),
     ] {
         let output = game.play(input).unwrap();
         assert!(output.contains("| impossible |") && output.contains(reason), "{input}: {output}");
@@ -100,7 +100,8 @@ fn a_narrator_may_tell_of_an_action_that_the_kernel_has_no_word_for() {
 #[test]
 fn plain_verbs_do_what_they_say() {
     let mut game = Game::new();
-    assert!(game.play("[ACT]{inventory}").unwrap().contains("Nothing is carried."));
+    let empty = game.plays(&["[ACT]{drop the dagger}", "[ACT]{inventory}"]);
+    assert!(empty.contains("Nothing is carried."), "{empty}");
     let pack = game.plays(&["[ACT]{pick up the lantern}", "[ACT]{inventory}"]);
     assert!(pack.contains("| The brass lantern | it burns an hour and complains |"), "{pack}");
     game.play("[ACT]{drop the lantern}").unwrap();
@@ -167,7 +168,11 @@ fn what_reads_wrong_at_the_table_reads_right_now() {
     game.plays(&["[ACT]{go to the inn}"]);
     assert!(game.play("[ACT]{order food}").unwrap().contains("| buy the loaf of salt bread |"));
     game.set(serde_json::json!({"location": "@lighthouse", "inventory": []}));
-    assert!(game.play("[ACT]{break the lock} --risk high").unwrap().contains("it needs the keeper's key"));
+    assert!(
+        game.play("[ACT]{break the lock} --risk high")
+            .unwrap()
+            .contains("it needs something that you have not found yet")
+    );
     game.set(serde_json::json!({"inventory": ["@keepers_key"]}));
     assert!(game.play("[ACT]{open the door}").unwrap().contains("The key with the lily turns"));
     assert_eq!(game.json("STATE_PANEL.json")["location"], "@lamp_room");

@@ -34,12 +34,12 @@ fn a_topic_is_told_for_the_asking_and_a_secret_is_not() {
 fn somebody_absent_unconscious_or_hostile_plays_no_stage() {
     let stage = |game: &Game| game.json("STATE_PANEL.json")["quests"]["@dark_lamp"]["stage"].clone();
     for (patch, part) in [
-        (json!({"placed": {"@harbourer_jun": "@gull_inn"}}), "Jun Tallow is not here"),
+        (json!({"placed": {"@harbourer_jun": "@gull_inn"}, "noted": ["@harbourer_jun"]}), "Jun Tallow is not here"),
         (
             json!({"statuses": {"@harbourer_jun": "inactive"}, "down": {"@harbourer_jun": 90000}}),
             "Jun Tallow is unconscious",
         ),
-        (json!({"moods": {"@harbourer_jun": "hostile"}}), "Jun Tallow wants no word from Ann"),
+        (json!({"moods": {"@harbourer_jun": "hostile"}}), "Jun Tallow wants no word from you"),
     ] {
         let mut game = Game::new();
         game.set(patch);

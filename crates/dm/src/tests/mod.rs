@@ -10,14 +10,17 @@ mod kernel_pages;
 mod mechanics;
 mod narrator_context;
 mod narrators;
+mod player_orders;
 mod player_secrets;
 mod player_words;
 mod playthrough;
 mod preferences;
+mod reading;
 mod score;
 mod tool_rules;
 mod transcripts;
 mod walks;
+mod world_truth;
 
 use serde_json::{Value, json};
 

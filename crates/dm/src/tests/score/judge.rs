@@ -89,7 +89,7 @@ impl Round<'_> {
         }
         let shown: Vec<&str> = hud.lines().nth(1).unwrap_or_default().split(" · ").collect();
         let levels = after.indicators.iter().map(|(name, value)| format!("{name} {value}"));
-        let faces = after.clocks.iter().filter(|clock| clock.visible);
+        let faces = after.shown_clocks(self.world);
         let own: Vec<String> =
             levels.chain(faces.map(|own| format!("{} {}/{}", own.id, own.filled, own.segments))).collect();
         if !own.is_empty() && shown != own {
