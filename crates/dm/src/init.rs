@@ -218,7 +218,7 @@ pub fn init(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: &st
     }
     let date = if answers.date.is_empty() { at.get(..10).unwrap_or(at) } else { &answers.date };
     dated(date)
-        .ok_or_else(|| Error::invalid(format!("invalid --date (expected YYYY-MM-DD): {}", md::clip(date, 20))))?;
+        .ok_or_else(|| Error::invalid(format!("invalid date (expected YYYY-MM-DD): {}", md::clip(date, 20))))?;
     let preferences = answers.preferences()?;
     let own = slug(if answers.slug.is_empty() { &name } else { &answers.slug });
     let session = format!("sessions/session_{date}_{own}.md");

@@ -5,9 +5,11 @@
 
 mod act;
 mod after;
+mod bystander;
 mod fight;
 mod look;
 mod manage;
+mod narrated;
 mod pass;
 mod people;
 mod quest;
@@ -68,6 +70,8 @@ pub struct Outcome {
     pub epilogue: Option<Epilogue>,
     /// The move asked for something that is told, and changes nothing by that.
     pub said: bool,
+    /// The effects of a narrator that were not taken, each with its reason.
+    pub reports: Vec<String>,
 }
 
 impl Outcome {
@@ -112,9 +116,7 @@ pub fn run(play: &mut Play<'_>) -> Result<()> {
             Header::Ooc => (),
         }
     }
-    for effect in play.judged.consequences.clone() {
-        play.effect(&effect)?;
-    }
+    narrated::run(play, moved.time.minutes())?;
     after::run(play, moved.time.minutes())?;
     let out = &play.out;
     let nothing = play.state == moved && out.found.is_empty() && out.text.is_none() && out.inner.is_none() && !out.said;

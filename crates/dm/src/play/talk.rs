@@ -1,6 +1,6 @@
 //! Talking: a greeting and common knowledge are free, a secret needs a check, and nobody talks who is not there or will not.
 
-use super::Play;
+use super::{Play, bystander};
 use super::people::{apologise, insight, interrogate};
 use super::unclear::cannot;
 use crate::check::Tier;
@@ -12,6 +12,9 @@ use crate::world::{Object, ObjectKind};
 use acheron_base::Result;
 
 pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
+    if bystander::run(play)? {
+        return Ok(());
+    }
     let Some(npc) = spoken_to(play) else { return Ok(()) };
     match play.verb() {
         Some(Verb::Read) => return insight(play, &npc),

@@ -207,7 +207,7 @@ pub const TOOLS: [Tool; 24] = [
     },
     Tool {
         name: "roll_check",
-        about: "One check, thrown with the campaign's dice.",
+        about: "One check, thrown with the campaign's dice. A check with a name (`what`) is thrown once in a turn, and asked for again it is answered with the same throw.",
         roles: &[Dm],
         arguments: &[
             ("dc", Number(1, 40), true),
@@ -215,6 +215,7 @@ pub const TOOLS: [Tool; 24] = [
             ("advantage", Words(&["normal", "advantage", "disadvantage"]), true),
             ("pc_path", Text, false),
             ("stat", Text, false),
+            ("what", Text, false),
             ("campaign_path", Text, false),
         ],
     },

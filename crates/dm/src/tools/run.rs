@@ -13,7 +13,7 @@ use crate::files::{Files, ReadFiles, hidden, need};
 use crate::json::render as print;
 use crate::pc::Pc;
 use crate::turn::ActContext;
-use crate::{boot, hotstart, index, json, load, md, pack, panel_rules, session};
+use crate::{boot, hotstart, index, json, load, md, pack, panel_rules, refs, session};
 use acheron_base::{Error, Result};
 
 fn text<'a>(arguments: &'a Value, key: &str) -> &'a str {
@@ -96,6 +96,9 @@ fn changed(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
     match call.name.as_str() {
         "append_session" => {
             let path = inside(text(arguments, "session_path"), context.campaign)?;
+            if path != session {
+                return Err(Error::forbidden(format!("{path} is not the current session, which is {session}")));
+            }
             note(text(arguments, "content"))?;
             let delta = Delta { items: vec![DeltaItem::append(path, text(arguments, "content"))], ..Delta::default() };
             with_windows(context, &session, applied(&delta, context.files, context.campaign, &session, Author::Kernel)?)
@@ -119,6 +122,10 @@ fn changed(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
                 Some(Change::Write { text, .. }) => text.clone(),
                 _ => return Ok(made),
             };
+            // A patch that changes nothing is no decision: the same batch sent twice tells of it once.
+            if need(context.files, "STATE_PANEL.json")? == after {
+                return Ok(Vec::new());
+            }
             // A fact stands in a session first: the patch is a Decision of its own, so that the panel still follows from the sessions.
             let patch = json::read("content", text(arguments, "content"))?;
             let decision = format!(
@@ -251,28 +258,37 @@ fn facts(context: ActContext<'_>, arguments: &Value) -> Value {
     json!({"facts": facts, "missing": missing})
 }
 
-/// A check outside a turn: its dice are a stream of their own, so that no turn's can be foreseen by it, and each check is
-/// another place in that stream, so that none can be thrown again. Logged like every throw.
+/// A check outside a turn: its dice are a stream of their own, so that no turn's can be foreseen by it. A check that has a name
+/// (`what`) is thrown once in a turn and answered with that throw again; one without a name is another check each time. Logged
+/// like every throw.
 fn roll(context: ActContext<'_>, arguments: &Value) -> Result<(Vec<Change>, Value)> {
     let boot = boot::read(context.files, context.world)?;
     let given = arguments["modifier"].as_i64().unwrap_or(0);
-    let stat = text(arguments, "stat");
+    let (stat, what) = (text(arguments, "stat"), md::clip(text(arguments, "what").trim(), 60));
+    md::plain("what", &what)?;
     let own = match text(arguments, "pc_path") {
         "" => boot.pc.modifier(stat),
         path => Pc::read(&need(context.files, &inside(path, context.campaign)?)?).modifier(stat),
     };
     let modifier = if given == 0 && !stat.is_empty() { own } else { given };
     let log = context.files.read(DICE)?.unwrap_or_default();
-    let mut dice =
-        Dice::new(context.seed, &format!("{}#check {}", context.campaign, log.lines().count()), boot.state.turn);
+    let place = if what.is_empty() { log.lines().count().to_string() } else { format!("of {}", refs::normal(&what)) };
+    let mut dice = Dice::new(context.seed, &format!("{}#check {place}", context.campaign), boot.state.turn);
     let ask = Ask {
-        what: if stat.is_empty() { "check".into() } else { format!("check of {stat}") },
+        what: match (what.as_str(), stat) {
+            ("", "") => "check".into(),
+            ("", stat) => format!("check of {stat}"),
+            (what, _) => format!("check: {what}"),
+        },
         dc: arguments["dc"].as_i64().unwrap_or(12) as i32,
         modifiers: vec![(stat.to_owned(), modifier as i32)],
         advantage: Advantage::named(text(arguments, "advantage"))?,
     };
     let check = throw(&ask, &mut dice);
-    Ok((vec![Change::Append { path: DICE.into(), text: dice.log() }], json!(check)))
+    let known = |line: &str| log.lines().any(|own| own == line);
+    let fresh: String = dice.log().lines().filter(|line| what.is_empty() || !known(line)).map(|line| format!("{line}\n")).collect();
+    let made = if fresh.is_empty() { Vec::new() } else { vec![Change::Append { path: DICE.into(), text: fresh }] };
+    Ok((made, json!(check)))
 }
 
 /// The tools of the author of a cartridge: what they answer, and the file that they would leave.

@@ -3,10 +3,11 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use serde_json::json;
-use tokio::sync::watch;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, OwnedMutexGuard, watch};
 
 use super::super::narrator::Narrator;
 use super::super::store::{Campaigns, ChangedBy, Save};
@@ -39,8 +40,11 @@ pub struct GameSession {
 
 /// The turn of one campaign. It holds the lock that a turn takes, whether one is under way, and the last refusal.
 pub(super) struct CampaignTurn {
-    lock: tokio::sync::Mutex<()>,
+    lock: Arc<tokio::sync::Mutex<()>>,
     busy: watch::Sender<bool>,
+    /// Whether the turn waits for the narrator, and how that wait is ended.
+    asking: AtomicBool,
+    skip: Notify,
     refusal: Mutex<Option<Error>>,
     /// The directory of its session files; names are in memory, only their bytes are on disk.
     pub sessions: Arc<Listing>,
@@ -63,10 +67,32 @@ impl CampaignTurn {
         *self.busy.borrow()
     }
 
+    /// The right to play the next input. While it is held, every other input is refused.
+    pub fn claim(&self, id: &str) -> Result<TurnClaim> {
+        self.lock.clone().try_lock_owned().map_err(|_| in_a_turn(id))
+    }
+
+    /// Whether the turn under way waits for the narrator.
+    pub fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Relaxed)
+    }
+
     /// Waits until no turn is under way.
     pub async fn quiet(&self) {
         // The sender lives as long as `self`, so this ends only when the value changes.
         let _ = self.busy.subscribe().wait_for(|busy| !busy).await;
+    }
+}
+
+/// The right to play the next input of a campaign.
+pub(super) type TurnClaim = OwnedMutexGuard<()>;
+
+/// Clears the flag that the narrator is asked, in whatever way that ends.
+struct AskingGuard<'a>(&'a AtomicBool);
+
+impl Drop for AskingGuard<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
     }
 }
 
@@ -126,10 +152,11 @@ impl GameSession {
     pub(super) fn turn_of(&self, id: &str) -> Arc<CampaignTurn> {
         let mut turns = self.turns.lock();
         let fresh = || {
-            let (lock, busy) = (tokio::sync::Mutex::default(), watch::Sender::new(false));
             Arc::new(CampaignTurn {
-                lock,
-                busy,
+                lock: Arc::default(),
+                busy: watch::Sender::new(false),
+                asking: AtomicBool::new(false),
+                skip: Notify::new(),
                 refusal: Mutex::default(),
                 sessions: Arc::new(Listing::timed(&self.clock)),
                 files: Arc::new(Listing::timed(&self.clock)),
@@ -151,10 +178,23 @@ impl GameSession {
 
     /// Plays one input: a move, or a control instruction.
     pub async fn play(self: &Arc<Self>, by: &ChangedBy, id: &str, input: &str) -> Result<ActResult> {
+        let claim = self.turn_of(id).claim(id)?;
+        self.play_claimed(by, id, input, claim).await
+    }
+
+    /// Plays one input whose right to be played was claimed before.
+    pub(super) async fn play_claimed(
+        self: &Arc<Self>,
+        by: &ChangedBy,
+        id: &str,
+        input: &str,
+        _claim: TurnClaim,
+    ) -> Result<ActResult> {
         let turn = self.turn_of(id);
-        let _lock = turn.lock.try_lock().map_err(|_| in_a_turn(id))?;
         turn.busy.send_replace(true);
         let _over = BusyGuard(&turn.busy);
+        // Until there is an answer, the answer is that there is none: a host that is killed cannot say so later.
+        let _ = self.keep(id, Err(answer::unfinished(input))).await;
         let mut answer = self.answer(by, id, input).await;
         *turn.refusal.lock() = answer.as_ref().err().cloned();
         let kept = match &answer {
@@ -219,9 +259,48 @@ impl GameSession {
             Ok(Brief::new(&ready(save.context(&world, &at), &text)?, &text, &world))
         })
         .await?;
-        // A narrator that fails counts as silent.
-        let proposal = self.narrator.propose(&brief).await.unwrap_or_else(|fault| Some(json!({FAILED: fault.message})));
+        let proposal = self.proposal(id, &brief).await;
         self.act(by, id, Act::Turn { input: input.trim_end_matches('\n').to_owned(), proposal }).await
+    }
+
+    /// Asks the narrator. One that fails, or that nobody waits for any longer, counts as silent.
+    async fn proposal(self: &Arc<Self>, id: &str, brief: &Brief) -> Option<Value> {
+        let turn = self.turn_of(id);
+        turn.asking.store(true, Ordering::Relaxed);
+        let _asked = AskingGuard(&turn.asking);
+        let asked = tokio::select! {
+            asked = self.narrator.propose(brief) => asked,
+            () = turn.skip.notified() => Err(Error::cancelled("skip_narrator ended the wait for it")),
+        };
+        asked.unwrap_or_else(|fault| {
+            tracing::warn!(%fault, campaign = id, "the narrator failed, and the rules engine tells the turn");
+            Some(json!({FAILED: fault.message}))
+        })
+    }
+
+    /// Ends the wait for the narrator: the rules engine tells the turn.
+    pub(super) fn skip_narrator(&self, id: &str) -> Result<()> {
+        let turn = self.turn_of(id);
+        if !turn.is_asking() {
+            return Err(Error::conflict(format!("campaign {id} does not wait for a narrator")));
+        }
+        turn.skip.notify_waiters();
+        Ok(())
+    }
+
+    /// Refuses a whole move by what the campaign knows, before anything is played.
+    pub(super) async fn admits(self: &Arc<Self>, id: &str, text: String) -> Result<bool> {
+        let (session, own) = (self.clone(), id.to_owned());
+        let admitted = blocking(move || {
+            let (save, world) = session.campaigns.play(&own)?;
+            let at = session.now();
+            ready(save.context(&world, &at), &text).map(|_| true)
+        })
+        .await;
+        if let Err(fault) = &admitted {
+            self.keep(id, Err(fault.clone())).await?;
+        }
+        admitted
     }
 
     /// Plays one act on one campaign.
