@@ -47,7 +47,8 @@ fn entries(files: &dyn ReadFiles) -> Result<usize> {
 /// The answer to an input while it is played: it stands only where the host was stopped before it had another.
 pub fn unfinished(input: &str) -> Error {
     let input = md::clip(&one_line(input), 200);
-    let sentence = "this input was not played: the host stopped, or the call was cancelled; nothing of it was done, send it again";
+    let sentence =
+        "this input was not played: the host stopped, or the call was cancelled; nothing of it was done, send it again";
     Error::new(Code::Interrupted, Refusal { sentence: sentence.into(), example: input }.render().trim_end())
 }
 

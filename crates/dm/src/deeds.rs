@@ -1,6 +1,8 @@
 //! Sentences that claim a deed of the kernel: having, losing, dying, ending, moods, light, levels. A narrator may repeat what this
 //! turn has done; a sentence that claims anything else is taken out. `turn` uses it, after the move was played.
 
+use std::cell::OnceCell;
+
 use regex::Regex;
 
 use crate::fold::Folded;
@@ -17,6 +19,15 @@ pub struct TurnDeeds<'a> {
     pub before: &'a State,
     pub after: &'a State,
     pub pc: &'a str,
+    /// The patterns with the names of this world in them, made when they are first needed.
+    patterns: OnceCell<Vec<DeedPattern>>,
+}
+
+/// A pattern with its name, and what bears it out.
+struct DeedPattern {
+    name: &'static str,
+    regex: Regex,
+    born_out: BornOut,
 }
 
 /// Whether the turn, or what stands after it, bears out what the sentence claims.
@@ -30,7 +41,8 @@ struct Claim<'a> {
     said: &'a str,
 }
 
-const DETERMINED: &str = r"(?:a|an|the|some|two|three|four|five|six|seven|eight|nine|ten|many|\d+|his|her|their|your|its|all)";
+const DETERMINED: &str =
+    r"(?:a|an|the|some|two|three|four|five|six|seven|eight|nine|ten|many|\d+|his|her|their|your|its|all)";
 
 /// Each has a name for its tests. `WHO` is the player's character, `NPC` a person of the world, `LEVEL` one of its indicators.
 const DEEDS: [(&str, &str, BornOut); 8] = [
@@ -86,7 +98,9 @@ const DEEDS: [(&str, &str, BornOut); 8] = [
         r"\b(?P<about>LEVEL)\s+(?P<said>rises|climbs|grows|increases|goes\s+up|falls|drops|sinks|decreases|goes\s+down|is\s+(?:up|down|higher|lower|gone|full|empty))(?:\s+(?:again|now|a\s+little|sharply|by\s+\w+|to\s+\w+))*\s*(?:[.,;!?]|$)",
         |turn, claim| {
             let of = |state: &State| state.indicators.get(claim.about).copied().unwrap_or(0);
-            let up = ["rise", "climb", "grow", "increase", "up", "higher", "full"].iter().any(|own| claim.said.contains(own));
+            let up = ["rise", "climb", "grow", "increase", "up", "higher", "full"]
+                .iter()
+                .any(|own| claim.said.contains(own));
             if up { of(turn.after) > of(turn.before) } else { of(turn.after) < of(turn.before) }
         },
     ),
@@ -95,8 +109,8 @@ const DEEDS: [(&str, &str, BornOut); 8] = [
 /// Money and arms that a sentence hands out although no world has them as things.
 fn treasure(sentence: &str) -> bool {
     const WORDS: [&str; 18] = [
-        "gold", "silver", "coin", "coins", "treasure", "gem", "gems", "jewel", "jewels", "sword", "bow", "armour", "armor",
-        "shield", "potion", "scroll", "crown", "purse",
+        "gold", "silver", "coin", "coins", "treasure", "gem", "gems", "jewel", "jewels", "sword", "bow", "armour",
+        "armor", "shield", "potion", "scroll", "crown", "purse",
     ];
     sentence.split(' ').any(|word| WORDS.contains(&word))
 }
@@ -106,10 +120,27 @@ fn either(words: impl Iterator<Item = String>) -> String {
     let mut words: Vec<String> = words.filter(|word| word.chars().count() > 1).collect();
     words.sort_by_key(|word| std::cmp::Reverse(word.len()));
     words.dedup();
-    if words.is_empty() { "\u{1}".into() } else { words.iter().map(|word| regex::escape(word)).collect::<Vec<_>>().join("|") }
+    if words.is_empty() {
+        "\u{1}".into()
+    } else {
+        words.iter().map(|word| regex::escape(word)).collect::<Vec<_>>().join("|")
+    }
 }
 
-impl TurnDeeds<'_> {
+impl<'a> TurnDeeds<'a> {
+    pub fn new(world: &'a Cartridge, before: &'a State, after: &'a State, pc: &'a str) -> TurnDeeds<'a> {
+        TurnDeeds { world, before, after, pc, patterns: OnceCell::new() }
+    }
+
+    fn patterns(&self) -> &[DeedPattern] {
+        self.patterns.get_or_init(|| {
+            let pattern = |(name, pattern, born_out): (&'static str, &str, BornOut)| {
+                Some(DeedPattern { name, regex: Regex::new(&self.pattern(pattern)).ok()?, born_out })
+            };
+            DEEDS.into_iter().filter_map(pattern).collect()
+        })
+    }
+
     /// The text without the sentences that claim what the kernel has not done.
     pub fn clean(&self, text: &str) -> CleanedProse {
         let mut out = CleanedProse { text: text.to_owned(), reports: Vec::new() };
@@ -121,8 +152,7 @@ impl TurnDeeds<'_> {
     fn hits(&self, text: &str) -> Vec<ProseHit> {
         let folded = Folded::new(text);
         let mut hits = Vec::new();
-        for (name, pattern, born_out) in DEEDS {
-            let Ok(regex) = Regex::new(&self.pattern(pattern)) else { continue };
+        for DeedPattern { name, regex, born_out } in self.patterns() {
             for part in sentences(&folded.text) {
                 let Some(found) = regex.captures(&folded.text[part.clone()]) else { continue };
                 let group = |name: &str| found.name(name).map_or("", |own| own.as_str());
@@ -139,24 +169,34 @@ impl TurnDeeds<'_> {
 
     fn pattern(&self, pattern: &str) -> String {
         let pc = std::iter::once(self.pc.to_owned()).chain(self.pc.split(' ').next().map(str::to_owned));
-        let who = either(pc.chain(["you".to_owned(), "your character".to_owned()]).filter(|own| !own.trim().is_empty()));
+        let who =
+            either(pc.chain(["you".to_owned(), "your character".to_owned()]).filter(|own| !own.trim().is_empty()));
         let people = self.world.of(ObjectKind::Npc).flat_map(|npc| {
             std::iter::once(npc.name.clone()).chain(npc.name.split(' ').map(str::to_owned).collect::<Vec<_>>())
         });
         let people = people.filter(|word| word.chars().next().is_some_and(char::is_uppercase));
         let levels = self.world.indicators.iter().map(|own| own.name.clone());
         let filled = pattern.replace("WHO", &who).replace("NPC", &either(people));
-        filled.replace("LEVEL", &either(levels)).replace("DET", DETERMINED)
+        let filled = filled.replace("LEVEL", &either(levels)).replace("DET", DETERMINED);
+        // The sentences are English: whole Unicode classes would only make the patterns large.
+        filled.replace(r"\w", "[A-Za-z]").replace(r"\s", "[ \n]").replace(r"\d", "[0-9]")
     }
 
-    /// The things of the world that the sentence names.
+    /// The things of the world that the sentence names; one whose name is only a part of another's is not meant.
     fn items(&self, claim: &Claim<'_>) -> Vec<&Object> {
         let said = format!(" {} ", claim.sentence);
-        let named = |item: &&Object| {
-            let mut names = std::iter::once(&item.name).chain(&item.aliases).map(|name| normal(name));
-            names.any(|name| !name.is_empty() && said.contains(&format!(" {} ", name.strip_prefix("the ").unwrap_or(&name))))
+        let called = |item: &Object| {
+            let names = std::iter::once(&item.name).chain(&item.aliases).map(|name| normal(name));
+            let names = names.map(|name| name.strip_prefix("the ").map_or(name.clone(), str::to_owned));
+            let met = names.filter(|name| !name.is_empty() && said.contains(&format!(" {name} ")));
+            met.max_by_key(String::len)
         };
-        self.world.of(ObjectKind::Item).filter(named).collect()
+        let met: Vec<(&Object, String)> =
+            self.world.of(ObjectKind::Item).filter_map(|item| Some((item, called(item)?))).collect();
+        let part = |name: &String| {
+            met.iter().any(|(_, other)| other != name && format!(" {other} ").contains(&format!(" {name} ")))
+        };
+        met.iter().filter(|(_, name)| !part(name)).map(|(item, _)| *item).collect()
     }
 
     /// Whether the sentence names a thing of which this holds, and none of which it does not.
@@ -196,7 +236,8 @@ impl TurnDeeds<'_> {
     fn done_about(&self, sentence: &str) -> bool {
         let done = self.after.quests.iter().filter(|(_, own)| own.status == "done");
         let names: Vec<String> = done.map(|(handle, _)| normal(self.world.name(handle))).collect();
-        let words = |name: &String| name.split(' ').any(|word| word.len() > 3 && sentence.split(' ').any(|own| own == word));
+        let words =
+            |name: &String| name.split(' ').any(|word| word.len() > 3 && sentence.split(' ').any(|own| own == word));
         names.iter().any(words)
     }
 }

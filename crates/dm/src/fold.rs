@@ -9,7 +9,10 @@ use unicode_normalization::UnicodeNormalization;
 
 /// Escapes of a terminal: CSI, OSC and the two-character ones, in their seven-bit and their eight-bit form.
 static ESCAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    Regex::new("(?s)(?:\u{1b}\\[|\u{9b})[0-?]*[ -/]*[@-~]|(?:\u{1b}\\]|\u{9d}).*?(?:\u{7}|\u{9c}|\u{1b}\\\\|$)|\u{1b}(?:.|$)").ok()
+    Regex::new(
+        "(?s)(?:\u{1b}\\[|\u{9b})[0-?]*[ -/]*[@-~]|(?:\u{1b}\\]|\u{9d}).*?(?:\u{7}|\u{9c}|\u{1b}\\\\|$)|\u{1b}(?:.|$)",
+    )
+    .ok()
 });
 
 /// Marks that cannot be seen and change what is: zero width, direction, byte order, variation.
@@ -120,7 +123,9 @@ mod tests {
 
     #[test]
     fn no_escape_is_left_in_either_form() {
-        for raw in ["a\u{1b}[31mb", "a\u{9b}31mb", "a\u{1b}]0;t\u{7}b", "a\u{9d}0;t\u{9c}b", "a\u{200b}\u{7}b", "a\u{1b}cb"] {
+        for raw in
+            ["a\u{1b}[31mb", "a\u{9b}31mb", "a\u{1b}]0;t\u{7}b", "a\u{9d}0;t\u{9c}b", "a\u{200b}\u{7}b", "a\u{1b}cb"]
+        {
             assert_eq!(visible(raw), "ab", "{raw:?}");
         }
         assert_eq!(one_line("boom \u{1b}[31m\n\n[HUD]"), "boom [HUD]");

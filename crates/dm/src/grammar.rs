@@ -51,7 +51,10 @@ mod tests {
         );
         assert_eq!(the_first("tide notice"), "The tide notice");
         assert_eq!(sentence("nine boats, nine dates"), "Nine boats, nine dates.");
-        assert_eq!((counted(1, "place", "places"), counted(0, "place", "places")), ("1 place".into(), "0 places".into()));
+        assert_eq!(
+            (counted(1, "place", "places"), counted(0, "place", "places")),
+            ("1 place".into(), "0 places".into())
+        );
         assert_eq!(joined(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }
 }

@@ -121,9 +121,11 @@ static CLAIMED: LazyLock<Vec<Regex>> =
 
 /// A word with a figure after it.
 static LEVEL: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let moves = r"(?:rises|falls|climbs|drops|sinks|goes|jumps|grows|increases|decreases)\s+(?:up\s+|down\s+)?(?:to|by)\s+";
-    let figure = r"(?:[+-]?\d+|(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b)";
-    Regex::new(&format!(r"\b([\p{{L}}_]+)\s*(?:[:=]\s*|is\s+(?:now\s+)?|stands\s+at\s+|{moves})?{figure}")).ok()
+    let moves =
+        r"(?:rises|falls|climbs|drops|sinks|goes|jumps|grows|increases|decreases)\s+(?:up\s+|down\s+)?(?:to|by)\s+";
+    let words = "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve";
+    let joint = format!(r"[:=]\s*|is\s+(?:now\s+)?|stands\s+at\s+|{moves}");
+    Regex::new(&format!(r"\b([\p{{L}}_]+)\s*(?:(?:{joint})?[+-]?\d+|(?:{joint})(?:{words})\b)")).ok()
 });
 
 /// Where a text claims what only the kernel tells; a level of this world with a figure is such a claim too.

@@ -66,8 +66,9 @@ impl Memory {
     }
 }
 
-const KEYS: [&str; 12] =
-    ["placed", "moods", "trust", "noted", "scenes", "down", "warned", "drank", "holding", "ended", "endings", "brought"];
+const KEYS: [&str; 12] = [
+    "placed", "moods", "trust", "noted", "scenes", "down", "warned", "drank", "holding", "ended", "endings", "brought",
+];
 
 #[cfg(test)]
 mod tests {

@@ -219,7 +219,8 @@ impl ProseFilter<'_> {
     /// Handles of what the player has not met.
     fn unseen(&self, text: &str) -> Vec<ProseHit> {
         let handles = text.match_indices('@').map(|(at, _)| {
-            let end = text[at + 1..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(text.len(), |end| at + 1 + end);
+            let end =
+                text[at + 1..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(text.len(), |end| at + 1 + end);
             at..end
         });
         let met = |handle: &str| {
@@ -287,7 +288,9 @@ impl ProseFilter<'_> {
         let field = report.split(": ").next().unwrap_or_default();
         match told {
             Some(own) => format!("{field}: {}", own.report),
-            None if !self.kept_out(&report).is_empty() => format!("{field}: it tells of what the players want kept out"),
+            None if !self.kept_out(&report).is_empty() => {
+                format!("{field}: it tells of what the players want kept out")
+            }
             None => report,
         }
     }
@@ -301,7 +304,8 @@ impl ProseFilter<'_> {
             let secrets = own.hard_secrets.iter().skip(open);
             secrets.map(move |secret| UntoldSecret::new(secret, &own.name, report.clone()))
         });
-        let spine = self.world.spine.iter().map(|line| UntoldSecret::new(line, "", "it tells a line of the spine".into()));
+        let spine =
+            self.world.spine.iter().map(|line| UntoldSecret::new(line, "", "it tells a line of the spine".into()));
         hard.chain(spine).collect()
     }
 }

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::answer::hud_block;
 use crate::boot::{self, Boot};
-use crate::delta::apply::{Author, Change, changes, complete};
 use crate::deeds::TurnDeeds;
+use crate::delta::apply::{Author, Change, changes, complete};
 use crate::delta::{Delta, DeltaItem, text as block};
 use crate::dice::{DICE, Dice};
 use crate::fetch::{self, Fetched};
@@ -164,7 +164,7 @@ fn archive(
     for stem in filtered.delta.items.iter().filter_map(|item| brought(&item.path)) {
         state.memory.brought.entry(stem.to_owned()).or_insert_with(|| state.location.clone());
     }
-    let deeds = TurnDeeds { world, before: &boot.state, after: &state, pc: &boot.pc.name };
+    let deeds = TurnDeeds::new(world, &boot.state, &state, &boot.pc.name);
     let text = tell(filtered, &out, &deeds);
     let reports: Vec<String> = filtered.reports.iter().chain(&out.reports).chain(&text.reports).cloned().collect();
     let scene = text.scene.clone().unwrap_or_else(|| render::scene(&state, world, &out.action));

@@ -55,7 +55,8 @@ impl<'a> SchemaCheck<'a> {
         // An enumeration whose words carry data: the one key of a form says which is meant.
         let keys: Option<Vec<&str>> = forms.iter().map(|form| self.only_key(form)).collect();
         if let (Some(keys), Some(object)) = (keys, value.as_object()) {
-            let meant = refusals.iter().find(|(form, _)| self.only_key(form).is_some_and(|key| object.contains_key(key)));
+            let meant =
+                refusals.iter().find(|(form, _)| self.only_key(form).is_some_and(|key| object.contains_key(key)));
             return match (meant, object.keys().next()) {
                 (Some((_, found)), _) => faults.extend(found.iter().cloned()),
                 (None, Some(given)) => fault(faults, path, not_among(&Value::from(given.as_str()), &keys)),

@@ -8,7 +8,7 @@ fn cleaned(text: &str, change: impl Fn(&mut State)) -> CleanedProse {
     let before = State::read(&serde_json::json!({"location": "@lantern_quay"}), &world);
     let mut after = before.clone();
     change(&mut after);
-    TurnDeeds { world: &world, before: &before, after: &after, pc: "Ivy" }.clean(text)
+    TurnDeeds::new(&world, &before, &after, "Ivy").clean(text)
 }
 
 #[test]
@@ -25,7 +25,12 @@ fn each_claim_has_a_hit_a_miss_and_a_turn_that_bears_it_out() {
         ),
         (
             "finding",
-            &["You find a golden sword and 500 gold.", "Ivy now has the lily oil.", "She takes the keeper's key.", "Ｙｏｕ find the lily oil."],
+            &[
+                "You find a golden sword and 500 gold.",
+                "Ivy now has the lily oil.",
+                "She takes the keeper's key.",
+                "Ｙｏｕ find the lily oil.",
+            ],
             "You now have a moment to breathe, and find the brass lantern on its hook.",
             ("She finds the lily oil.", take),
         ),
@@ -90,4 +95,10 @@ fn only_the_sentence_that_claims_is_taken_out() {
     let out = cleaned("The nets drip. You are dead. Salt blows in.", |_| ());
     assert_eq!(out.text, "The nets drip. Salt blows in.");
     assert_eq!(out.reports, ["\"You are dead\" has not happened (dying)"]);
+}
+
+#[test]
+fn every_pattern_is_one() {
+    let (world, state) = (brinewick(), State::default());
+    assert_eq!(TurnDeeds::new(&world, &state, &state, "Ivy").patterns().len(), DEEDS.len());
 }

@@ -1,8 +1,8 @@
 //! Talking: a greeting and common knowledge are free, a secret needs a check, and nobody talks who is not there or will not.
 
-use super::{Play, bystander};
 use super::people::{apologise, insight, interrogate};
 use super::unclear::cannot;
+use super::{Play, bystander};
 use crate::check::Tier;
 use crate::grammar::{capital, joined, sentence, the};
 use crate::hud::people;

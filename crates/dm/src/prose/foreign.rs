@@ -15,11 +15,14 @@ const FOREIGN: [(&str, &str); 6] = [
         "command",
         r"(?i)(?:^|[\s;|&])(?:sudo\s+\S+|rm\s+-\w+|(?:curl|wget|ssh|scp|chmod|chown|mkfs|dd|kill|apt|pip|npm|git|bash|sh|python3?)\s+(?:-\S+|[~./]\S+|\w+[:=@]\S+|install\s+\S+|clone\s+\S+)[^.!?\n]*)",
     ),
-    ("path", r"(?:^|[\s(])(?:~|\.{1,2})?/[\w.-]+(?:/[\w.-]*)*|\b[\w.-]+(?:/[\w.-]+)+\.\w+|(?i:\b[\w-]+\.(?:md|json|ndjson|txt|sh|exe|toml|yaml)\b)"),
+    (
+        "path",
+        r"(?:^|[\s(])(?:~|\.{1,2})?/[\w.-]+(?:/[\w.-]*)*|\b[\w.-]+(?:/[\w.-]+)+\.\w+|(?i:\b[\w-]+\.(?:md|json|ndjson|txt|sh|exe|toml|yaml)\b)",
+    ),
     ("handle", r"@[\p{L}_][\p{L}\p{N}_]*"),
     (
         "role",
-        r"(?im:(?:^|[.!?]\s+)\W*(?:narrator|game\s*master|gm|dm|kernel|system|assistant|user|player|model|developer|ooc)\s*:)",
+        r"(?im:(?:^|[.!?]\s+)\W*(?P<at>(?:narrator|game\s*master|gm|dm|kernel|system|assistant|user|player|model|developer|ooc)\s*:))",
     ),
 ];
 
@@ -29,7 +32,10 @@ static PATTERNS: LazyLock<Vec<(&str, Regex)>> =
 /// Where a folded text has what has no place in a story. Handles may stand in a suggestion.
 pub fn hits(text: &str, handles: bool) -> Vec<ProseHit> {
     let own = PATTERNS.iter().filter(|(name, _)| !handles || *name != "handle");
-    let found = own.flat_map(|(name, regex)| regex.find_iter(text).map(move |found| (name, found)));
+    let found = own.flat_map(|(name, regex)| {
+        let met = regex.captures_iter(text).filter_map(|found| found.name("at").or_else(|| found.get(0)));
+        met.map(move |found| (name, found)).collect::<Vec<_>>()
+    });
     let report = |name: &str, found: &str| format!("\"{}\" is no part of a story ({name})", clip(found.trim(), 40));
     found.map(|(name, found)| ProseHit { range: found.range(), report: report(name, found.as_str()) }).collect()
 }

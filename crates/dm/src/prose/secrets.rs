@@ -73,10 +73,25 @@ mod tests {
     #[test]
     fn a_secret_is_told_by_most_of_its_words() {
         for (secret, owner, tells, not) in [
-            ("Pell sold the keeper's oil", "Pell", "Pell has sold the oil that belonged to the keeper.", "The keeper needs oil."),
+            (
+                "Pell sold the keeper's oil",
+                "Pell",
+                "Pell has sold the oil that belonged to the keeper.",
+                "The keeper needs oil.",
+            ),
             ("she was on the Merrow", "Wren", "Wren was on the Merrow.", "The Merrow did not come home."),
-            ("the tenth name is her own daughter's", "Maud Ferrow", "The tenth name is that of a daughter.", "Nine names stand there."),
-            ("Under the chapel hangs a bell that was sunk to be forgotten.", "", "A forgotten bell was sunk beneath the chapel.", "Under the chapel, it is said, something hangs."),
+            (
+                "the tenth name is her own daughter's",
+                "Maud Ferrow",
+                "The tenth name is that of a daughter.",
+                "Nine names stand there.",
+            ),
+            (
+                "Under the chapel hangs a bell that was sunk to be forgotten.",
+                "",
+                "A forgotten bell was sunk beneath the chapel.",
+                "Under the chapel, it is said, something hangs.",
+            ),
         ] {
             let own = UntoldSecret::new(secret, owner, String::new());
             assert!(own.paraphrased_in(&normal(tells)), "{tells}");

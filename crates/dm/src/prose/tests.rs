@@ -3,7 +3,8 @@ use crate::tests::brinewick;
 
 fn clean(text: &str) -> CleanedProse {
     let (world, state) = (brinewick(), State::default());
-    ProseFilter { world: &world, state: &state, input: "[LOOK]{the nets}", pc: "Ann", filed: &[], lines_veils: "-" }.clean(text)
+    ProseFilter { world: &world, state: &state, input: "[LOOK]{the nets}", pc: "Ann", filed: &[], lines_veils: "-" }
+        .clean(text)
 }
 
 #[test]
@@ -24,13 +25,17 @@ fn what_does_not_belong_is_taken_out_and_the_rest_is_told() {
         ("The nets drip. ＨＰ ９９ is left.", "The nets drip.", "\"HP 99\" is the kernel's to tell"),
         ("The nets drip. Ｙｏｕ agree.", "The nets drip.", "\"You agree\" decides"),
         ("The nets drip.\n- Keeper's key (@keepers_key)", "The nets drip.", "is no part of a story (handle)"),
-        ("The nets drip. Narrator: fine", "The nets drip", "is no part of a story (role)"),
+        ("The nets drip. Narrator: fine", "The nets drip.", "is no part of a story (role)"),
         ("The nets drip. See http://x.example/y for more.", "The nets drip.", "is no part of a story (address)"),
         ("The nets drip. Type `rm -rf ~` now.", "The nets drip.", "is no part of a story (code)"),
         ("The nets drip. See campaigns/i1/state.json for it.", "The nets drip.", "is no part of a story (path)"),
         ("The nets drip. Pell has sold the oil that belonged to the keeper.", "The nets drip.", "it tells a secret of"),
         ("The nets drip. Wren was on the Merrow.", "The nets drip.", "it tells a secret of Wren"),
-        ("The nets drip. The key of the lamp room lies in the chapel yard.", "The nets drip.", "where something hidden lies"),
+        (
+            "The nets drip. The key of the lamp room lies in the chapel yard.",
+            "The nets drip.",
+            "where something hidden lies",
+        ),
         ("The nets drip. You agree to pay. Salt blows in.", "The nets drip. Salt blows in.", "\"You agree\" decides"),
         ("The nets drip. \"I will pay.\" You tell him so.", "The nets drip.", "made to say"),
         ("The nets drip. Behind them waits Vultan.", "The nets drip.", "unfiled_npc: Vultan has no page"),
@@ -72,7 +77,8 @@ fn plain_prose_is_left_alone() {
 #[test]
 fn what_players_want_kept_out_is_taken_out() {
     let (world, state) = (brinewick(), State::default());
-    let filter = |lines_veils| ProseFilter { world: &world, state: &state, input: "", pc: "Ann", filed: &[], lines_veils };
+    let filter =
+        |lines_veils| ProseFilter { world: &world, state: &state, input: "", pc: "Ann", filed: &[], lines_veils };
     let text = "The nets drip. Spiders crawl over them. Salt blows in.";
     let cleaned = filter("no spiders").clean(text);
     assert_eq!(cleaned.text, "The nets drip. Salt blows in.");

@@ -175,7 +175,11 @@ fn caps_count_per_turn() {
     let (why, before) = ("three fishermen saw it", Game::new());
     let level = |game: &Game, name: &str| game.json("STATE_PANEL.json")["indicators"][name].as_i64().unwrap();
     for (all, taken, refused) in [
-        (format!("Debt+1 ({why}); Debt+1 ({why}, too); Debt+2 ({why})"), format!("Debt+1 ({why})"), "`Debt+1 (three fishermen saw it, too)`"),
+        (
+            format!("Debt+1 ({why}); Debt+1 ({why}, too); Debt+2 ({why})"),
+            format!("Debt+1 ({why})"),
+            "`Debt+1 (three fishermen saw it, too)`",
+        ),
         ("time 60; time 60; time 480".into(), "time 60".into(), "`time 480`"),
         ("hp-2; hp-1; hp-4".into(), "hp-2".into(), "`hp-4`"),
         (format!("clock tide+1 ({why}); clock tide+1 ({why})"), format!("clock tide+1 ({why})"), "`clock tide+1"),
@@ -200,7 +204,9 @@ fn caps_count_per_turn() {
 #[test]
 fn nothing_follows_from_a_move_that_was_not_done() {
     let effects = json!({"consequences": ["Grace-1 (a bell was heard)", "hp-1", "time 30", "clock tide+1 (the sea has risen)"], "prose": "Nothing moves."});
-    for input in ["[MANAGE]{status}", "[MANAGE]{inventory}", "[ACT]{blorp}", "[ACT]{take the moon}", "[ACT]{fly to the moon}"] {
+    for input in
+        ["[MANAGE]{status}", "[MANAGE]{inventory}", "[ACT]{blorp}", "[ACT]{take the moon}", "[ACT]{fly to the moon}"]
+    {
         let (mut with, mut without) = (Game::new(), Game::new());
         with.propose(input, effects.clone()).unwrap();
         without.propose(input, json!({"prose": "Nothing moves."})).unwrap();
@@ -243,7 +249,11 @@ fn what_was_asked_is_told_whatever_the_narrator_says() {
     let said = format!("Wind. {fact}");
     let output = game.propose("[LOOK]{the boat}", json!({"prose": said})).unwrap();
     let result = output.split("[Result]").nth(1).unwrap();
-    assert_eq!(result.matches(fact.trim_end_matches('.')).count(), 1, "what the prose tells is not told twice: {output}");
+    assert_eq!(
+        result.matches(fact.trim_end_matches('.')).count(),
+        1,
+        "what the prose tells is not told twice: {output}"
+    );
 }
 
 #[test]

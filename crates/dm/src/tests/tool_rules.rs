@@ -119,8 +119,10 @@ fn a_check_of_a_tool_is_thrown_once_and_logged() {
 #[test]
 fn a_check_with_a_name_is_thrown_once_in_a_turn() {
     let mut game = Game::new();
-    let roll = |what: &str, dc: u64| call("roll_check", json!({"dc": dc, "advantage": "normal", "stat": "int", "what": what}));
-    let said = run(&mut game, "DM", vec![roll("climb the wall", 12), roll("Climb the wall!", 8), roll("swim", 12)]).unwrap();
+    let roll =
+        |what: &str, dc: u64| call("roll_check", json!({"dc": dc, "advantage": "normal", "stat": "int", "what": what}));
+    let said =
+        run(&mut game, "DM", vec![roll("climb the wall", 12), roll("Climb the wall!", 8), roll("swim", 12)]).unwrap();
     let again = run(&mut game, "DM", vec![roll("climb the wall", 12)]).unwrap();
     let die = |said: &Value, at: usize| said["tool_results"][at]["result"]["rolls"].clone();
     assert_eq!((die(&said, 0), die(&said, 0)), (die(&said, 1), die(&again, 0)), "another DC is no other throw");
@@ -137,7 +139,8 @@ fn a_note_goes_into_the_session_and_a_patch_is_told_once() {
     let mut game = Game::new();
     game.play("[LOOK]{around}").unwrap();
     let note = |path: &str| call("append_session", json!({"session_path": path, "content": "a note"}));
-    for path in ["sessions/CURRENT_SESSION.md", "campaigns/c1/sessions/CURRENT_SESSION.md", "sessions/SESSION_INDEX.md"] {
+    for path in ["sessions/CURRENT_SESSION.md", "campaigns/c1/sessions/CURRENT_SESSION.md", "sessions/SESSION_INDEX.md"]
+    {
         let refused = run(&mut game, "DM", vec![note(path)]).unwrap_err().message;
         assert!(refused.contains("is not the current session, which is sessions/session_"), "{refused}");
     }

@@ -286,7 +286,8 @@ fn roll(context: ActContext<'_>, arguments: &Value) -> Result<(Vec<Change>, Valu
     };
     let check = throw(&ask, &mut dice);
     let known = |line: &str| log.lines().any(|own| own == line);
-    let fresh: String = dice.log().lines().filter(|line| what.is_empty() || !known(line)).map(|line| format!("{line}\n")).collect();
+    let fresh: String =
+        dice.log().lines().filter(|line| what.is_empty() || !known(line)).map(|line| format!("{line}\n")).collect();
     let made = if fresh.is_empty() { Vec::new() } else { vec![Change::Append { path: DICE.into(), text: fresh }] };
     Ok((made, json!(check)))
 }

@@ -14,10 +14,10 @@ use crate::contract::Operation;
 use crate::service::{Cx, Service};
 use acheron_base::{Result, blocking};
 use acheron_dm::act::{Act, ActResult};
+use acheron_dm::continuity;
 use acheron_dm::init::{self, Answers};
 use acheron_dm::mechanics::maps::MapChange;
 use acheron_dm::tools::Call;
-use acheron_dm::continuity;
 use acheron_vfs::Node;
 
 /// The game master.
@@ -245,7 +245,7 @@ impl Service for Dm {
             }
             Command::ChangeMap { cartridge, change, reason } => {
                 session.change_map(Some(cx), cartridge, change, reason).await.map(Output::Plain)
-            },
+            }
             Command::Tools { role, tool_calls, scope_confirmed, campaign } => {
                 session.tools(Some(cx), &role, campaign, tool_calls, scope_confirmed).await.map(Output::Plain)
             }

@@ -72,7 +72,10 @@ async fn a_question_is_answered_by_the_model_from_the_page() {
         say(&files, "c1", "[OOC] how do checks work?").await.unwrap();
         let shown = read(&files, "campaigns/c1/output").await;
         assert!(shown.starts_with(&format!("[OOC]\n{answer}")), "{shown}");
-        assert!(shown.contains("a check is d20 plus modifiers against a DC"), "the page's own sentence stands there: {shown}");
+        assert!(
+            shown.contains("a check is d20 plus modifiers against a DC"),
+            "the page's own sentence stands there: {shown}"
+        );
         assert!(shown.contains("(see engine/mechanics/HOUSE_RULES.md)"), "{shown}");
     }
     let asked = model.asked.lock();
@@ -84,7 +87,9 @@ async fn an_answer_that_is_none_or_has_figures_of_its_own_is_not_shown() {
     let lines = vec![Ok("{}"), Ok("The DC is 3."), Ok("\u{1b}[31mAsk https://x.example instead.")];
     let (_model, narrator) = told_by(lines);
     let (_root, session, _files) = begun(narrator).await;
-    for report in ["answer: it is no sentence", "answer: the page has no figure 3", "answer: control characters were taken out"] {
+    for report in
+        ["answer: it is no sentence", "answer: the page has no figure 3", "answer: control characters were taken out"]
+    {
         let done = session.play(&ChangedBy::no_call(), "c1", "[OOC] how do checks work?").await.unwrap();
         assert!(done.output.starts_with("[OOC]\na check is d20 plus modifiers against a DC"), "{}", done.output);
         assert!(done.reports.iter().any(|own| own == report), "{:?}", done.reports);
@@ -126,7 +131,9 @@ async fn the_error_of_a_server_is_clean_in_every_file_of_the_player() {
     let (_model, narrator) = told_by(vec![Err(Error::provider("boom \u{1b}[31m\u{9b}31m\n[HUD] https://x.example"))]);
     let (_root, _session, files) = begun(narrator).await;
     say(&files, "c1", "[LOOK]{around}").await.unwrap();
-    for path in ["output", "snapshot.md", "delta", "story.md", "files/sessions/session_2026-11-16_ann.md", "status.json"] {
+    for path in
+        ["output", "snapshot.md", "delta", "story.md", "files/sessions/session_2026-11-16_ann.md", "status.json"]
+    {
         let text = read(&files, &format!("campaigns/c1/{path}")).await;
         assert!(!text.contains('\u{1b}') && !text.contains("31m") && !text.contains("x.example"), "{path}: {text}");
     }

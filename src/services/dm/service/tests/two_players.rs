@@ -90,7 +90,10 @@ async fn an_input_that_was_lost_with_its_host_is_answered_so() {
     let again = GameSession::new(campaigns, Arc::new(NoNarrator), Clock::at(1_794_823_200_000));
     let files = super::super::files::files(&again);
     let shown = read(&files, "campaigns/c1/output").await;
-    assert!(shown.starts_with("[Error] this input was not played") && shown.contains("Example: [ACT]{go to the inn}"), "{shown}");
+    assert!(
+        shown.starts_with("[Error] this input was not played") && shown.contains("Example: [ACT]{go to the inn}"),
+        "{shown}"
+    );
     let status: Value = serde_json::from_str(&read(&files, "campaigns/c1/status.json").await).unwrap();
     assert_eq!((&status["state"], &status["error"]["code"]), (&json!("refused"), &json!("interrupted")));
     say(&files, "c1", "[LOOK]{around}").await.unwrap();
