@@ -1,6 +1,7 @@
 //! The tools of the four roles: their arguments, and the roles that may call each.
 
 pub mod control;
+mod roll;
 pub mod run;
 
 use serde::{Deserialize, Serialize};

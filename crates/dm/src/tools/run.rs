@@ -3,25 +3,23 @@
 use regex::Regex;
 use serde_json::{Value, json};
 
+use super::roll::roll;
 use super::{Call, Role, admit};
 use crate::act::{self, ActResult, windows};
-use crate::check::{Advantage, Ask, throw};
 use crate::delta::apply::{Author, Change, changes as applied, fits_page, sum};
 use crate::delta::{Delta, DeltaItem, panels};
-use crate::dice::{DICE, Dice};
 use crate::files::{Files, ReadFiles, hidden, need};
 use crate::json::render as print;
-use crate::pc::Pc;
 use crate::turn::ActContext;
-use crate::{boot, hotstart, index, json, load, md, pack, panel_rules, refs, session};
+use crate::{boot, hotstart, index, json, load, md, pack, panel_rules, session};
 use acheron_base::{Error, Result};
 
-fn text<'a>(arguments: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(arguments: &'a Value, key: &str) -> &'a str {
     arguments[key].as_str().unwrap_or_default()
 }
 
 /// The path inside the campaign: the prefix that the tools write is taken off.
-fn inside(path: &str, campaign: &str) -> Result<String> {
+pub(super) fn inside(path: &str, campaign: &str) -> Result<String> {
     crate::delta::apply::path(path, campaign)
 }
 
@@ -256,40 +254,6 @@ fn facts(context: ActContext<'_>, arguments: &Value) -> Value {
     }
     facts.truncate(limit);
     json!({"facts": facts, "missing": missing})
-}
-
-/// A check outside a turn: its dice are a stream of their own, so that no turn's can be foreseen by it. A check that has a name
-/// (`what`) is thrown once in a turn and answered with that throw again; one without a name is another check each time. Logged
-/// like every throw.
-fn roll(context: ActContext<'_>, arguments: &Value) -> Result<(Vec<Change>, Value)> {
-    let boot = boot::read(context.files, context.world)?;
-    let given = arguments["modifier"].as_i64().unwrap_or(0);
-    let (stat, what) = (text(arguments, "stat"), md::clip(text(arguments, "what").trim(), 60));
-    md::plain("what", &what)?;
-    let own = match text(arguments, "pc_path") {
-        "" => boot.pc.modifier(stat),
-        path => Pc::read(&need(context.files, &inside(path, context.campaign)?)?).modifier(stat),
-    };
-    let modifier = if given == 0 && !stat.is_empty() { own } else { given };
-    let log = context.files.read(DICE)?.unwrap_or_default();
-    let place = if what.is_empty() { log.lines().count().to_string() } else { format!("of {}", refs::normal(&what)) };
-    let mut dice = Dice::new(context.seed, &format!("{}#check {place}", context.campaign), boot.state.turn);
-    let ask = Ask {
-        what: match (what.as_str(), stat) {
-            ("", "") => "check".into(),
-            ("", stat) => format!("check of {stat}"),
-            (what, _) => format!("check: {what}"),
-        },
-        dc: arguments["dc"].as_i64().unwrap_or(12) as i32,
-        modifiers: vec![(stat.to_owned(), modifier as i32)],
-        advantage: Advantage::named(text(arguments, "advantage"))?,
-    };
-    let check = throw(&ask, &mut dice);
-    let known = |line: &str| log.lines().any(|own| own == line);
-    let fresh: String =
-        dice.log().lines().filter(|line| what.is_empty() || !known(line)).map(|line| format!("{line}\n")).collect();
-    let made = if fresh.is_empty() { Vec::new() } else { vec![Change::Append { path: DICE.into(), text: fresh }] };
-    Ok((made, json!(check)))
 }
 
 /// The tools of the author of a cartridge: what they answer, and the file that they would leave.

@@ -1,6 +1,7 @@
 //! The service `dm`: campaigns are directories, moves are writes. The list of services uses it; the rules are those of
 //! `acheron-dm`.
 
+mod asking;
 mod command;
 mod files;
 mod session;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 use tokio::sync::{Notify, OwnedMutexGuard, watch};
 
 use super::super::narrator::Narrator;
@@ -18,7 +17,6 @@ use acheron_dm::brief::Brief;
 use acheron_dm::files::{self, ReadFiles as _};
 use acheron_dm::init;
 use acheron_dm::input::{Control, Input, begins, parse};
-use acheron_dm::proposal::FAILED;
 use acheron_dm::turn::ready;
 use acheron_dm::world::Cartridge;
 use acheron_vfs::Listing;
@@ -27,7 +25,7 @@ use acheron_vfs::Listing;
 /// directories that the service shows.
 pub struct GameSession {
     campaigns: Campaigns,
-    narrator: Arc<dyn Narrator>,
+    pub(super) narrator: Arc<dyn Narrator>,
     clock: Clock,
     turns: Mutex<HashMap<String, Arc<CampaignTurn>>>,
     /// The directory of campaigns; a new campaign is added to it.
@@ -43,8 +41,8 @@ pub(super) struct CampaignTurn {
     lock: Arc<tokio::sync::Mutex<()>>,
     busy: watch::Sender<bool>,
     /// Whether the turn waits for the narrator, and how that wait is ended.
-    asking: AtomicBool,
-    skip: Notify,
+    pub(super) asking: AtomicBool,
+    pub(super) skip: Notify,
     refusal: Mutex<Option<Error>>,
     /// The directory of its session files; names are in memory, only their bytes are on disk.
     pub sessions: Arc<Listing>,
@@ -86,15 +84,6 @@ impl CampaignTurn {
 
 /// The right to play the next input of a campaign.
 pub(super) type TurnClaim = OwnedMutexGuard<()>;
-
-/// Clears the flag that the narrator is asked, in whatever way that ends.
-struct AskingGuard<'a>(&'a AtomicBool);
-
-impl Drop for AskingGuard<'_> {
-    fn drop(&mut self) {
-        self.0.store(false, Ordering::Relaxed);
-    }
-}
 
 /// Clears the busy flag when the turn ends, in whatever way.
 struct BusyGuard<'a>(&'a watch::Sender<bool>);
@@ -261,31 +250,6 @@ impl GameSession {
         .await?;
         let proposal = self.proposal(id, &brief).await;
         self.act(by, id, Act::Turn { input: input.trim_end_matches('\n').to_owned(), proposal }).await
-    }
-
-    /// Asks the narrator. One that fails, or that nobody waits for any longer, counts as silent.
-    async fn proposal(self: &Arc<Self>, id: &str, brief: &Brief) -> Option<Value> {
-        let turn = self.turn_of(id);
-        turn.asking.store(true, Ordering::Relaxed);
-        let _asked = AskingGuard(&turn.asking);
-        let asked = tokio::select! {
-            asked = self.narrator.propose(brief) => asked,
-            () = turn.skip.notified() => Err(Error::cancelled("skip_narrator ended the wait for it")),
-        };
-        asked.unwrap_or_else(|fault| {
-            tracing::warn!(%fault, campaign = id, "the narrator failed, and the rules engine tells the turn");
-            Some(json!({FAILED: fault.message}))
-        })
-    }
-
-    /// Ends the wait for the narrator: the rules engine tells the turn.
-    pub(super) fn skip_narrator(&self, id: &str) -> Result<()> {
-        let turn = self.turn_of(id);
-        if !turn.is_asking() {
-            return Err(Error::conflict(format!("campaign {id} does not wait for a narrator")));
-        }
-        turn.skip.notify_waiters();
-        Ok(())
     }
 
     /// Refuses a whole move by what the campaign knows, before anything is played.
