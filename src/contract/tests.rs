@@ -448,7 +448,7 @@ fn a_form_that_is_one_key_says_what_it_lacks() {
     let schema = json!({"oneOf": [form("reveal", &["at"]), form("add-poi", &["at", "x", "y"])]});
     for (value, said) in [
         (json!({"add-poi": {"at": "@mill"}}), "add-poi: x is missing; add-poi: y is missing"),
-        (json!({"annotate": {}}), "`annotate` is not known; possible values: reveal, add-poi"),
+        (json!({"annotate": {}}), "`annotate` is not known; possible values are reveal, add-poi"),
         (json!({}), "must have one of the keys reveal, add-poi"),
         (json!({"reveal": {"at": "@mill"}}), ""),
     ] {
