@@ -14,9 +14,11 @@ fn cleaned(text: &str, change: impl Fn(&mut State)) -> CleanedProse {
 #[test]
 fn each_claim_has_a_hit_a_miss_and_a_turn_that_bears_it_out() {
     type Done = fn(&mut State);
+    /// A claim, texts that make it, one that does not, and one that a turn bears out.
+    type Case = (&'static str, &'static [&'static str], &'static str, (&'static str, Done));
     let take: Done = |state| state.inventory.push("@lily_oil".into());
     let nothing: Done = |_| ();
-    let cases: [(&str, &[&str], &str, (&str, Done)); 8] = [
+    let cases: [Case; 8] = [
         (
             "having",
             &["Ivy picks up the keeper's key and pockets it.", "The lily oil is yours now.", "Jun hands you a purse."],

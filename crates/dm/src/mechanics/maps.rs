@@ -101,7 +101,7 @@ fn said_reason(reason: &str) -> Result<&str> {
         _ if marked => Err(Error::invalid(
             "a reason is one line of plain text: players read it on the map, so it has no control characters and no [ ] | < >",
         )),
-        ..=LONGEST_REASON => Ok(reason),
+        1..=LONGEST_REASON => Ok(reason),
         _ => Err(Error::too_large(format!("a reason has at most {LONGEST_REASON} characters"))),
     }
 }
