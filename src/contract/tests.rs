@@ -435,3 +435,24 @@ fn like_a_command() -> impl Strategy<Value = Value> {
         None => json!({"op": op}),
     })
 }
+
+#[test]
+fn a_form_that_is_one_key_says_what_it_lacks() {
+    let form = |name: &str, keys: &[&str]| {
+        let properties: serde_json::Map<String, Value> =
+            keys.iter().map(|key| ((*key).to_owned(), json!({"type": "string"}))).collect();
+        let inner =
+            json!({"type": "object", "properties": properties, "required": keys, "additionalProperties": false});
+        json!({"type": "object", "properties": {name: inner}, "required": [name], "additionalProperties": false})
+    };
+    let schema = json!({"oneOf": [form("reveal", &["at"]), form("add-poi", &["at", "x", "y"])]});
+    for (value, said) in [
+        (json!({"add-poi": {"at": "@mill"}}), "add-poi: x is missing; add-poi: y is missing"),
+        (json!({"annotate": {}}), "`annotate` is not known; possible values are reveal, add-poi"),
+        (json!({}), "must have one of the keys reveal, add-poi"),
+        (json!({"reveal": {"at": "@mill"}}), ""),
+    ] {
+        let faults = super::check::faults(&schema, &schema, &value);
+        assert_eq!(super::check::sentence(&faults).unwrap_or_default(), said, "{value}");
+    }
+}

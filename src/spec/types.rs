@@ -447,7 +447,7 @@ pub struct RecallLimits {
     pub seconds: u64,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 #[schemars(rename = "Dm")]
 pub struct DmSpec {
@@ -457,6 +457,15 @@ pub struct DmSpec {
     /// otherwise the rules engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub narrator: Option<ModelChange>,
+    /// How long a turn waits for the narrator; after that the rules engine tells it.
+    #[schemars(range(min = 1, max = 600))]
+    pub narrator_seconds: u64,
+}
+
+impl Default for DmSpec {
+    fn default() -> Self {
+        DmSpec { root: None, narrator: None, narrator_seconds: 60 }
+    }
 }
 
 /// Retention limits of ended jobs, events and audit entries.

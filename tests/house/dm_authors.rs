@@ -129,7 +129,7 @@ fn cartridges_rules_template_and_catalogue_come_from_the_library_that_the_mounts
             some
             12
             true
-            [true,"gate 0.1.0: 1 places, 1 people, 1 things, 1 quests, 1 endings"]
+            [true,"gate 0.1.0: 1 place, 1 person, 1 thing, 1 quest, 1 ending"]
         "#]],
     );
     let state = house.state();
@@ -157,7 +157,7 @@ fn a_folder_with_a_cartridge_is_checked_whole() {
         session(&here, &script).replace(&here.display().to_string(), "HERE")
     };
     expect![[r#"
-        lib/cartridges/gate: ok: gate 0.1.0: 1 places, 1 people, 1 things, 1 quests, 1 endings
+        lib/cartridges/gate: ok: gate 0.1.0: 1 place, 1 person, 1 thing, 1 quest, 1 ending
         = 0
         ./characters/NPCs/gatekeeper.md:4: @gatekeeper: disposition `sunny` must be one of friendly, neutral, wary, hostile
         ./maps/MAP_INDEX.md:1: there is no map: write maps/<name>.data.json

@@ -39,10 +39,15 @@ fn is_first(rules: &u32) -> bool {
 }
 
 impl PlayedBy {
-    /// These rules, with this cartridge; the pages of a library that change the rules are a part of the version.
+    /// These rules, with this cartridge. A changed map and the pages of a library that change the rules are parts of the version.
     pub fn now(world: &Cartridge) -> PlayedBy {
-        let own = &world.engine.mark;
-        let version = if own.is_empty() { world.version.clone() } else { format!("{}+{own}", world.version) };
+        let (mut version, own) = (world.version.clone(), &world.engine.mark);
+        if world.map.version > 1 {
+            version.push_str(&format!("+map{}", world.map.version));
+        }
+        if !own.is_empty() {
+            version.push_str(&format!("+{own}"));
+        }
         PlayedBy { rules: RULES, version }
     }
 

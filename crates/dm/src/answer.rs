@@ -7,10 +7,11 @@ use serde_json::Value;
 
 use crate::act::JOURNAL;
 use crate::files::ReadFiles;
+use crate::fold::one_line;
 use crate::input::Refusal;
 use crate::turn::ActContext;
-use crate::{boot, hud};
-use acheron_base::{Error, Result};
+use crate::{boot, hud, md};
+use acheron_base::{Code, Error, Result};
 
 /// The file of the answer.
 pub const ANSWER: &str = ".kernel/answer.json";
@@ -41,6 +42,14 @@ impl LastAnswer {
 
 fn entries(files: &dyn ReadFiles) -> Result<usize> {
     Ok(files.read(JOURNAL)?.map_or(0, |text| text.lines().count()))
+}
+
+/// The answer to an input while it is played: it stands only where the host was stopped before it had another.
+pub fn unfinished(input: &str) -> Error {
+    let input = md::clip(&one_line(input), 200);
+    let sentence =
+        "this input was not played: the host stopped, or the call was cancelled; nothing of it was done, send it again";
+    Error::new(Code::Interrupted, Refusal { sentence: sentence.into(), example: input }.render().trim_end())
 }
 
 /// The text of `output`.

@@ -17,7 +17,7 @@ pub fn name(id: &str) -> Result<&str> {
         true if id == "_template" => Err(Error::read_only("the template is never written")),
         true => Ok(id),
         false => Err(Error::forbidden(format!(
-            "`{}` is not a name for a campaign: letters, digits, _ and -",
+            "`{}` is not a name for a campaign or a cartridge: letters, digits, _ and -",
             md::clip(id, 40)
         ))),
     }

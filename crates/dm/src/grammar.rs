@@ -33,6 +33,11 @@ pub fn joined(names: &[String]) -> String {
     }
 }
 
+/// `1 place`, `2 places`.
+pub fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +51,10 @@ mod tests {
         );
         assert_eq!(the_first("tide notice"), "The tide notice");
         assert_eq!(sentence("nine boats, nine dates"), "Nine boats, nine dates.");
+        assert_eq!(
+            (counted(1, "place", "places"), counted(0, "place", "places")),
+            ("1 place".into(), "0 places".into())
+        );
         assert_eq!(joined(&["a".into(), "b".into(), "c".into()]), "a, b and c");
     }
 }

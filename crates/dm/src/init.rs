@@ -219,8 +219,7 @@ pub fn init(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: &st
         return Err(Error::invalid("pc_name: a name has no brackets, bars or line breaks"));
     }
     let date = if answers.date.is_empty() { at.get(..10).unwrap_or(at) } else { &answers.date };
-    dated(date)
-        .ok_or_else(|| Error::invalid(format!("invalid --date (expected YYYY-MM-DD): {}", md::clip(date, 20))))?;
+    dated(date).ok_or_else(|| Error::invalid(format!("invalid date (expected YYYY-MM-DD): {}", md::clip(date, 20))))?;
     let preferences = answers.preferences()?;
     let own = slug(if answers.slug.is_empty() { &name } else { &answers.slug });
     let session = format!("sessions/session_{date}_{own}.md");

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::fold::Folded;
 use crate::refs::normal;
 use crate::world::Cartridge;
 
@@ -27,6 +28,13 @@ pub fn scene(text: &str) -> Result<(), String> {
 pub struct ProseHit {
     pub range: Range<usize>,
     pub report: String,
+}
+
+impl ProseHit {
+    /// The same in the text that was folded.
+    pub fn back(self, folded: &Folded) -> ProseHit {
+        ProseHit { range: folded.back(&self.range), report: self.report }
+    }
 }
 
 /// What a player's character does not do, say or think unless the player typed it. Each has a name for its tests.
@@ -93,9 +101,13 @@ pub fn agency(text: &str, input: &str, pc: &str) -> Vec<ProseHit> {
 
 /// What only the kernel tells, in its own form: changes of levels, hit points, throws, what becomes of a quest. A narrator's figure
 /// beside the kernel's would be a second truth. Each has a name for its tests.
-const CLAIMS: [(&str, &str); 5] = [
+const CLAIMS: [(&str, &str); 6] = [
     ("change", r"[\p{L}_]+\s+[+-]?\d+(?:/\d+)?\s*(?:->|→|⇒|=>)\s*[+-]?\d+(?:/\d+)?"),
     ("hit points", r"(?i)\b(?:HP|hit\s+points)\s*(?:[:=]\s*|is\s+(?:now\s+)?|are\s+(?:now\s+)?)?[+-]?\d+"),
+    (
+        "hit points in words",
+        r"(?i)\b(?:a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|some|all|more|many|several|\d+)\s+(?:more\s+|of\s+\w+\s+)?(?:hit\s+points?|HP)\b|\bpoints?\s+of\s+(?:damage|health)\b",
+    ),
     ("throw", r"(?i)\b\d*d20\s*\([^)]*\)[^\s]*(?:\s+vs\s+DC\s+\d+)?|\bDC\s+\d+"),
     (
         "end of a quest",
@@ -109,8 +121,11 @@ static CLAIMED: LazyLock<Vec<Regex>> =
 
 /// A word with a figure after it.
 static LEVEL: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let moves = r"(?:rises|falls|climbs|drops|sinks|goes|jumps)\s+(?:up\s+|down\s+)?(?:to|by)\s+";
-    Regex::new(&format!(r"\b([\p{{L}}_]+)\s*(?:[:=]\s*|is\s+(?:now\s+)?|stands\s+at\s+|{moves})?[+-]?\d+")).ok()
+    let moves =
+        r"(?:rises|falls|climbs|drops|sinks|goes|jumps|grows|increases|decreases)\s+(?:up\s+|down\s+)?(?:to|by)\s+";
+    let words = "zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve";
+    let joint = format!(r"[:=]\s*|is\s+(?:now\s+)?|stands\s+at\s+|{moves}");
+    Regex::new(&format!(r"\b([\p{{L}}_]+)\s*(?:(?:{joint})?[+-]?\d+|(?:{joint})(?:{words})\b)")).ok()
 });
 
 /// Where a text claims what only the kernel tells; a level of this world with a figure is such a claim too.

@@ -31,6 +31,9 @@ pub struct Memory {
     pub ended: String,
     /// Every ending that was reached.
     pub endings: Vec<String>,
+    /// The people whom a narrator has brought in, by the name of their page, and where each was brought in.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub brought: BTreeMap<String, String>,
 }
 
 impl Memory {
@@ -63,8 +66,9 @@ impl Memory {
     }
 }
 
-const KEYS: [&str; 11] =
-    ["placed", "moods", "trust", "noted", "scenes", "down", "warned", "drank", "holding", "ended", "endings"];
+const KEYS: [&str; 12] = [
+    "placed", "moods", "trust", "noted", "scenes", "down", "warned", "drank", "holding", "ended", "endings", "brought",
+];
 
 #[cfg(test)]
 mod tests {
@@ -75,7 +79,8 @@ mod tests {
         let own = Memory::read(&json!({"noted": ["@lamp"], "moods": 7, "drank": 40}));
         assert_eq!((own.noted, own.moods.len(), own.drank), (vec!["@lamp".to_owned()], 0, 40));
         let mut panel = Map::new();
-        Memory::default().write(&mut panel);
+        let brought = [("zelda".to_owned(), "@quay".to_owned())].into();
+        Memory { brought, ..Memory::default() }.write(&mut panel);
         assert_eq!(panel.keys().count(), KEYS.len(), "every key that is written is read");
     }
 }

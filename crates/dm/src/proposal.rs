@@ -3,22 +3,25 @@
 //!
 //! A narrator never writes a file. It may judge, colour and suggest; the kernel decides.
 
+mod caps;
+
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::check::{Advantage, Difficulty, Tier, situational};
 use crate::delta::apply::{self, Author};
-use crate::delta::{Delta, text};
+use crate::delta::{Delta, DeltaItem, text};
 use crate::files::ReadFiles;
-use crate::hud::{exits, things};
 use crate::input::{self, Input};
 use crate::md::clip;
 use crate::play::{Judgement, may_forbid};
 use crate::prose::ProseFilter;
+use crate::refs::normal;
 use crate::rule::{Effect, effects};
 use crate::state::State;
-use crate::world::Cartridge;
+use crate::world::{Cartridge, ObjectKind};
 use crate::{lint, refs};
+use caps::{TurnCaps, is_reason};
 
 /// The shape that a narrator is asked for. Every field is optional.
 #[derive(Clone, Debug, Default, Deserialize, schemars::JsonSchema)]
@@ -80,6 +83,8 @@ pub struct ProposalFilter<'a> {
     pub session: &'a str,
     pub input: &'a str,
     pub pc: &'a str,
+    /// What the players want kept out of the story.
+    pub lines_veils: &'a str,
 }
 
 impl ProposalFilter<'_> {
@@ -93,7 +98,7 @@ impl ProposalFilter<'_> {
         let mut raw = Proposal::default();
         for (key, value) in object {
             if let (FAILED, Some(why)) = (key.as_str(), value.as_str()) {
-                filtered.reports.push(format!("the narrator failed: {}", clip(why, 160)));
+                filtered.reports.push(failed(&self.prose(&[]), why));
             } else if !take(&mut raw, key, value) {
                 filtered.reports.push(format!(
                     "{}: {}",
@@ -104,12 +109,17 @@ impl ProposalFilter<'_> {
         }
         self.delta(&raw, &mut filtered);
         let filed = self.filed(&filtered);
-        let prose = ProseFilter { world: self.world, state: self.state, input: self.input, pc: self.pc, filed: &filed };
+        let prose = self.prose(&filed);
         self.judge(&raw, &prose, &mut filtered);
         words(raw, &prose, &mut filtered);
         filtered.judged.narrated = filtered.prose.is_some();
-        filtered.reports = filtered.reports.into_iter().map(|report| prose.discreet(report)).collect();
+        filtered.reports = filtered.reports.into_iter().map(|report| prose.discreet(&report)).collect();
         filtered
+    }
+
+    fn prose<'b>(&'b self, filed: &'b [String]) -> ProseFilter<'b> {
+        let (world, state, input) = (self.world, self.state, self.input);
+        ProseFilter { world, state, input, pc: self.pc, filed, lines_veils: self.lines_veils }
     }
 
     /// The people who have a page of the campaign, and those whom this proposal files.
@@ -171,8 +181,8 @@ impl ProposalFilter<'_> {
         }
     }
 
-    /// A narrator may change levels, clocks, time and things here, within limits; it moves no character, ends no quest and creates
-    /// nothing.
+    /// A narrator may change levels, clocks, time and hit points within limits, and use up what nobody needs. What is found, taken,
+    /// moved and ended is the kernel's.
     fn allowed(&self, effect: &Effect) -> Result<(), String> {
         self.state.lawful(effect, self.world).map_err(|fault| fault.message)?;
         if let Effect::Lose(item) = effect
@@ -180,33 +190,32 @@ impl ProposalFilter<'_> {
         {
             return Err(format!("`{effect}` would take away what the story needs"));
         }
-        let fine = match effect {
-            Effect::Level { .. } | Effect::Tick { .. } | Effect::Minutes(_) | Effect::Hp(_) => true,
-            Effect::Take(item) => things(self.state, self.world).any(|own| own.handle == *item),
-            Effect::Lose(item) => self.state.inventory.contains(item),
-            Effect::Reveal(place) => exits(self.state, self.world).any(|own| own.handle == *place),
-            Effect::Clue(_) => true,
-            Effect::Move(_)
-            | Effect::Quest(..)
-            | Effect::Status(..)
-            | Effect::Put(..)
-            | Effect::Mood(..)
-            | Effect::Hold(..) => false,
-        };
-        if fine { Ok(()) } else { Err(format!("`{effect}` is not a narrator's to decide")) }
+        match effect {
+            Effect::Level { reason, .. } | Effect::Tick { reason, .. } if !is_reason(reason) => {
+                Err(format!("`{effect}` needs a reason of three words or more"))
+            }
+            Effect::Level { .. } | Effect::Tick { .. } | Effect::Minutes(_) | Effect::Hp(_) => Ok(()),
+            Effect::Lose(item) if self.state.inventory.contains(item) => Ok(()),
+            _ => Err(format!("`{effect}` is not a narrator's to decide")),
+        }
     }
 
     fn delta(&self, raw: &Proposal, out: &mut FilteredProposal) {
         let Some(block) = &raw.delta else { return };
         let checked = text::parse(block).and_then(|delta| {
             apply::changes(&delta, self.files, self.campaign, self.session, Author::Narrator)?;
-            let prose =
-                ProseFilter { world: self.world, state: self.state, input: self.input, pc: self.pc, filed: &[] };
+            let prose = self.prose(&[]);
             for item in &delta.items {
                 // Players read the pages of people; notes are the narrator's own.
                 let shown = !item.path.starts_with("notes/");
                 if let Some(fault) = prose.page_fault(item.text(), shown) {
                     return Err(acheron_base::Error::invalid(fault));
+                }
+                if let Some(own) = self.of_the_world(item) {
+                    return Err(acheron_base::Error::forbidden(format!(
+                        "{} is {own}: a narrator writes pages only of people whom it brings in",
+                        item.path
+                    )));
                 }
             }
             Ok(delta)
@@ -216,6 +225,38 @@ impl ProposalFilter<'_> {
             Err(fault) => out.reports.push(format!("delta: {}", clip(&fault.message, 160))),
         }
     }
+
+    /// Who a page of a person is about, if that is the player's character or somebody or something of the world.
+    fn of_the_world(&self, item: &DeltaItem) -> Option<String> {
+        let stem = brought(&item.path)?;
+        let heading = item.text().lines().find_map(|line| line.strip_prefix("# ")).unwrap_or_default();
+        let said = [normal(&stem.replace('_', " ")), normal(heading)];
+        let is = |name: &str| {
+            let name = normal(name);
+            let bare = name.strip_prefix("the ").unwrap_or(&name).to_owned();
+            !bare.is_empty() && said.iter().any(|own| *own == name || *own == bare)
+        };
+        if is(self.pc) {
+            return Some("the player's character".into());
+        }
+        let object = self.world.objects.iter().find(|own| {
+            let words = own.name.split(' ').filter(|_| own.kind == ObjectKind::Npc);
+            is(&own.handle.trim_start_matches('@').replace('_', " "))
+                || std::iter::once(own.name.as_str()).chain(own.aliases.iter().map(String::as_str)).chain(words).any(is)
+        });
+        object.map(|own| format!("{} of this world", own.name))
+    }
+}
+
+/// The name of a page of a person whom a narrator brings in, without its ending.
+pub fn brought(path: &str) -> Option<&str> {
+    path.strip_prefix("characters/NPCs_active/")?.strip_suffix(".md")
+}
+
+/// The report that there is no proposal. The reason comes from another program.
+pub fn failed(prose: &ProseFilter<'_>, why: &str) -> String {
+    let why = prose.message(why);
+    if why.is_empty() { "the narrator failed".into() } else { format!("the narrator failed: {why}") }
 }
 
 /// The words that a player sees: cleaned, and left to the kernel where nothing is left of them.
@@ -252,6 +293,8 @@ fn words(raw: Proposal, prose: &ProseFilter<'_>, out: &mut FilteredProposal) {
     for option in raw.options.into_iter().take(5) {
         match self::option(&option, prose) {
             Ok(()) => out.options.push(option),
+            // A report that quoted it would tell the secret again.
+            Err(why) if why.starts_with("it tells") => out.reports.push(format!("options: {why}")),
             Err(why) => out.reports.push(format!("options: \"{}\" {why}", clip(&option, 40))),
         }
     }
@@ -263,59 +306,17 @@ fn words(raw: Proposal, prose: &ProseFilter<'_>, out: &mut FilteredProposal) {
 fn option(option: &str, prose: &ProseFilter<'_>) -> Result<(), String> {
     match input::parse(option, &prose.world.extra) {
         Ok(Input::Move(found)) => match refs::resolve(&found.body, prose.world, &Default::default()) {
-            Ok(_) => match prose.faults(&found.body).into_iter().next() {
-                Some(fault) => Err(fault),
-                None => Ok(()),
-            },
+            Ok(_) => {
+                let said = std::iter::once(&found.body).chain(&found.intent_note);
+                match said.flat_map(|text| prose.faults(text)).next() {
+                    Some(fault) => Err(fault),
+                    None => Ok(()),
+                }
+            }
             Err(unclear) => Err(unclear.sentence()),
         },
         Ok(Input::Control(_)) => Err("is a control instruction".into()),
         Err(refusal) => Err(refusal.sentence),
-    }
-}
-
-/// The sum of what a narrator has changed in this turn. The caps are those of a turn, however the effects are cut up.
-#[derive(Default)]
-struct TurnCaps {
-    /// By indicator and by clock.
-    steps: std::collections::BTreeMap<String, u64>,
-    minutes: u64,
-    lost: i64,
-    healed: i64,
-    count: usize,
-}
-
-impl TurnCaps {
-    fn take(&mut self, effect: &Effect) -> Result<(), String> {
-        let fits = self.count < 8 && self.fits(effect);
-        if !fits {
-            return Err(format!("`{effect}` is more than a turn allows"));
-        }
-        self.count += 1;
-        match effect {
-            Effect::Level { name, by, .. } => *self.steps.entry(name.clone()).or_default() += by.unsigned_abs(),
-            Effect::Tick { clock, by, .. } => {
-                *self.steps.entry(format!("clock {clock}")).or_default() += by.unsigned_abs();
-            }
-            Effect::Minutes(minutes) => self.minutes += minutes,
-            Effect::Hp(by) if *by < 0 => self.lost -= by,
-            Effect::Hp(by) => self.healed += by,
-            _ => (),
-        }
-        Ok(())
-    }
-
-    /// An indicator and a clock move by two, time by eight hours, HP by four down and two up.
-    fn fits(&self, effect: &Effect) -> bool {
-        let steps = |key: &str| self.steps.get(key).copied().unwrap_or(0);
-        match effect {
-            Effect::Level { name, by, .. } => steps(name) + by.unsigned_abs() <= 2,
-            Effect::Tick { clock, by, .. } => steps(&format!("clock {clock}")) + by.unsigned_abs() <= 2,
-            Effect::Minutes(minutes) => self.minutes.saturating_add(*minutes) <= 480,
-            Effect::Hp(by) if *by < 0 => self.lost - by <= 4,
-            Effect::Hp(by) => self.healed + by <= 2,
-            _ => true,
-        }
     }
 }
 

@@ -1,15 +1,24 @@
 //! A narrator's text, cleaned before a player sees it: what does not belong is taken out and reported, the rest is told.
-//! `proposal` uses it; the patterns of decisions and names are those of `lint`.
+//! `proposal` and `turn` use it; the patterns of decisions and names are those of `lint`. A text is compared as the eye reads it
+//! (`fold`), and told as it was written.
+
+mod foreign;
+mod secrets;
+mod veils;
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::fold::{Folded, one_line, visible};
+use crate::hud;
+use crate::known::known;
 use crate::lint::{self, ProseHit};
 use crate::refs::normal;
 use crate::state::State;
-use crate::world::Cartridge;
+use crate::world::{Cartridge, ObjectKind};
+use secrets::{RUN, UntoldSecret};
 
 /// Everything about the turn that a text is checked against.
 pub struct ProseFilter<'a> {
@@ -19,6 +28,8 @@ pub struct ProseFilter<'a> {
     pub pc: &'a str,
     /// Names that may be told although the cartridge does not have them: people filed before or now.
     pub filed: &'a [String],
+    /// What the players want kept out of the story.
+    pub lines_veils: &'a str,
 }
 
 /// A cleaned text, and one report per thing that was taken out.
@@ -28,38 +39,20 @@ pub struct CleanedProse {
     pub reports: Vec<String>,
 }
 
-/// Escapes of a terminal: CSI, OSC, and the two-character ones.
-static ESCAPES: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new("(?s)\u{1b}(?:\\[[0-?]*[ -/]*[@-~]|\\].*?(?:\u{7}|\u{1b}\\\\|$)|.|$)").ok());
-
-/// The labels of the output, of a delta, of tables and headings: a block that begins with one is the kernel's to write.
+/// The labels of the output, of a delta, of tables and headings: a block that begins with one is the kernel's to write. They are
+/// looked for in a folded text.
 static LABELS: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let words = "scene|adjudication|result|next suggestions|hud|archive_delta|guide|error|initialize|ooc|act|look|ask|fight|cast|manage";
-    let heads = "discoveries|nothing gained|consequences|a costly alternative|correction|summary|inner voice|load summary|epilogue|clue|cost";
-    let bracket =
-        format!(r"[\[【［〔]\s*(?:{words})\s*[\]】］〕]|(?m:^\s*[*_]{{1,3}}(?:{words}|{heads}):?[*_]{{1,3}}\s*$)");
+    let alone = "adjudication|next suggestions|hud|archive_delta|result|scene";
+    let heads = "discoveries|nothing gained|consequences|a costly alternative|correction|summary|inner voice|load summary|epilogue|clue|cost|what can be done here";
+    let bracket = format!(
+        r"\[\s*(?:{words})\s*\]|(?m:^\s*[*_]{{1,3}}(?:{words}|{heads}):?[*_]{{1,3}}\s*$)|(?m:^[^\p{{L}}\p{{N}}\n]*(?:{alone})[^\p{{L}}\p{{N}}\n]*$)"
+    );
     Regex::new(&format!(r"(?i){bracket}|<!--|-->|(?m:^\s*(?:{heads})\s*:)|(?m:^\s*[|#])|(?m:^\s*- \w+( \w+)?:)")).ok()
 });
 
-/// Marks that cannot be seen and change what is: zero width, direction, byte order.
-fn invisible(c: char) -> bool {
-    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-}
-
-/// The text without what a terminal obeys or an eye does not see.
-fn plain(text: &str) -> String {
-    let bare = ESCAPES.as_ref().map_or(text.into(), |regex| regex.replace_all(text, ""));
-    let kept = |c: char| match c {
-        '\t' => Some(' '),
-        '\n' => Some('\n'),
-        c if c.is_control() || invisible(c) => None,
-        c => Some(c),
-    };
-    bare.chars().filter_map(kept).collect()
-}
-
 /// The ranges of the sentences; a quotation mark after the end belongs to it.
-fn sentences(text: &str) -> Vec<Range<usize>> {
+pub(crate) fn sentences(text: &str) -> Vec<Range<usize>> {
     let (mut found, mut start) = (Vec::new(), 0);
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
@@ -82,19 +75,10 @@ fn sentences(text: &str) -> Vec<Range<usize>> {
 
 /// A block from a label to the end of its paragraph.
 fn labelled(text: &str) -> Option<Range<usize>> {
-    let found = LABELS.as_ref()?.find(text)?;
-    let end = text[found.start()..].find("\n\n").map_or(text.len(), |length| found.start() + length);
-    Some(found.start()..end.max(found.end()))
-}
-
-/// The words of a secret in a row that tell it.
-const RUN: usize = 6;
-
-/// Whether `text` repeats `secret`: all of it, or so many of its words in a row.
-fn repeats(text: &str, secret: &str, run: usize) -> bool {
-    let words: Vec<&str> = secret.split(' ').filter(|word| !word.is_empty()).collect();
-    let text = format!(" {text} ");
-    !words.is_empty() && words.windows(words.len().min(run)).any(|run| text.contains(&format!(" {} ", run.join(" "))))
+    let folded = Folded::new(text);
+    let found = folded.back(&LABELS.as_ref()?.find(&folded.text)?.range());
+    let end = text[found.start..].find("\n\n").map_or(text.len(), |length| found.start + length);
+    Some(found.start..end.max(found.end))
 }
 
 impl ProseFilter<'_> {
@@ -102,22 +86,97 @@ impl ProseFilter<'_> {
     pub fn clean(&self, raw: &str) -> CleanedProse {
         let mut out = CleanedProse::default();
         out.text = self.marks(raw, &mut out.reports);
-        let mut hits = lint::agency(&out.text, self.input, self.pc);
+        let folded = Folded::new(&out.text);
+        let mut hits = lint::agency(&folded.text, self.input, &Folded::new(self.pc).text);
+        hits.extend(foreign::hits(&folded.text, false));
+        hits.extend(self.folded_hits(&folded.text));
+        let mut hits: Vec<ProseHit> = hits.into_iter().map(|hit| hit.back(&folded)).collect();
         hits.extend(self.names(&out.text));
-        hits.extend(self.secrets(&out.text));
-        hits.extend(self.impossible(&out.text));
-        hits.extend(lint::claims(&out.text, self.world));
         out.cut(&hits);
         out
     }
 
-    /// An explanation of the rules: it may tell the player what to do, and name what it likes; it tells no secret.
-    pub fn explanation(&self, raw: &str) -> CleanedProse {
+    /// What no text of a narrator may say, whatever it is for: secrets, impossible things, figures, what is kept out.
+    fn folded_hits(&self, text: &str) -> Vec<ProseHit> {
+        let mut hits = self.secrets(text);
+        hits.extend(self.hidden_things(text));
+        hits.extend(self.impossible(text));
+        hits.extend(lint::claims(text, self.world));
+        hits.extend(self.kept_out(text));
+        hits
+    }
+
+    /// An explanation of the rules: it may tell the player what to do, and name what it likes; it tells no secret, and no figure
+    /// that its page does not have.
+    pub fn explanation(&self, raw: &str, page: &str) -> CleanedProse {
         let mut out = CleanedProse::default();
         out.text = self.marks(raw, &mut out.reports);
-        let hits = self.secrets(&out.text);
+        let folded = Folded::new(&out.text);
+        let figures = |text: &str| -> Vec<String> {
+            text.split(|c: char| !c.is_numeric()).filter(|figure| !figure.is_empty()).map(str::to_owned).collect()
+        };
+        let (known, mut hits) = (figures(page), self.secrets(&folded.text));
+        hits.extend(self.hidden_things(&folded.text));
+        hits.extend(foreign::hits(&folded.text, false));
+        hits.extend(self.kept_out(&folded.text));
+        for part in sentences(&folded.text) {
+            if let Some(figure) = figures(&folded.text[part.clone()]).into_iter().find(|own| !known.contains(own)) {
+                hits.push(ProseHit { range: part, report: format!("the page has no figure {figure}") });
+            }
+        }
+        let hits: Vec<ProseHit> = hits.into_iter().map(|hit| hit.back(&folded)).collect();
         out.cut(&hits);
+        if out.text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic)).count() < 2
+            && !out.text.chars().any(|c| c > '\u{2e7f}')
+        {
+            out.reports.push("it is no sentence".into());
+            out.text.clear();
+        }
         out
+    }
+
+    /// A message of another program, such as the error of a server, as a player's file may have it: on one line, without marks,
+    /// labels, addresses and secrets.
+    pub fn message(&self, raw: &str) -> String {
+        let mut text = self.marks(&one_line(raw), &mut Vec::new());
+        let folded = Folded::new(&text);
+        let hits = foreign::hits(&folded.text, false).into_iter().chain(self.secrets(&folded.text));
+        let mut ranges: Vec<Range<usize>> = hits.map(|hit| folded.back(&hit.range)).collect();
+        ranges.sort_by_key(|range| std::cmp::Reverse((range.start, range.end)));
+        for range in ranges {
+            if range.end <= text.len() && text.is_char_boundary(range.start) && text.is_char_boundary(range.end) {
+                text.replace_range(range, " … ");
+            }
+        }
+        crate::md::clip(&one_line(&text), 160)
+    }
+
+    /// Sentences that tell of what the players want kept out.
+    fn kept_out(&self, text: &str) -> Vec<ProseHit> {
+        let words = veils::kept_out(self.lines_veils);
+        let parts = sentences(text).into_iter().filter(|part| veils::tells(&text[part.clone()], &words));
+        parts.map(|range| ProseHit { range, report: "it tells of what the players want kept out".into() }).collect()
+    }
+
+    /// Sentences that say where something lies that has not been found.
+    fn hidden_things(&self, text: &str) -> Vec<ProseHit> {
+        let names = |handle: &str| -> Vec<String> {
+            let object = self.world.object(handle);
+            let own = object.into_iter().flat_map(|own| std::iter::once(&own.name).chain(&own.aliases));
+            own.map(|name| normal(name).trim_start_matches("the ").to_owned()).filter(|name| !name.is_empty()).collect()
+        };
+        let hidden = self.world.of(ObjectKind::Item).filter(|item| {
+            self.state.status(self.world, &item.handle) == "hidden" && !known(self.state, self.world, item)
+        });
+        let hidden: Vec<(Vec<String>, Vec<String>)> =
+            hidden.map(|item| (names(&item.handle), names(self.state.place_of(item)))).collect();
+        let told = |part: &Range<usize>| {
+            let said = format!(" {} ", normal(&text[part.clone()]));
+            let says = |names: &Vec<String>| names.iter().any(|name| said.contains(&format!(" {name} ")));
+            hidden.iter().any(|(thing, place)| says(thing) && says(place))
+        };
+        let parts = sentences(text).into_iter().filter(told);
+        parts.map(|range| ProseHit { range, report: "it tells where something hidden lies".into() }).collect()
     }
 
     /// Sentences that say what the cartridge says never happens.
@@ -137,26 +196,44 @@ impl ProseFilter<'_> {
 
     /// Why a page that a narrator writes is not kept. Markdown and names are its purpose; one that is shown tells no secret.
     pub fn page_fault(&self, text: &str, shown: bool) -> Option<String> {
-        if plain(text) != text.replace('\t', " ") {
+        if visible(text) != text.replace('\t', " ") {
             return Some("control characters do not stand in a page".into());
         }
-        let hits = self.secrets(text).into_iter().chain(self.impossible(text));
-        hits.map(|hit| hit.report).next().filter(|_| shown)
+        let folded = Folded::new(text);
+        let mut hits = self.folded_hits(&folded.text);
+        hits.extend(foreign::hits(&folded.text, false));
+        hits.into_iter().map(|hit| hit.report).next().filter(|_| shown)
     }
 
     /// The reasons why a short text (an option, a reason) is not shown as it is. It may speak of what the player could do.
     pub fn faults(&self, text: &str) -> Vec<String> {
         let mut reports = Vec::new();
         let bare = self.marks(text, &mut reports);
-        let hits = self.names(&bare).into_iter().chain(self.secrets(&bare)).chain(self.impossible(&bare));
-        let hits = hits.chain(lint::claims(&bare, self.world));
+        let folded = Folded::new(&bare);
+        let hits = self.names(&bare).into_iter().chain(self.folded_hits(&folded.text));
+        let hits = hits.chain(foreign::hits(&folded.text, true)).chain(self.unseen(&folded.text));
         reports.extend(hits.map(|hit| hit.report));
         reports
     }
 
+    /// Handles of what the player has not met.
+    fn unseen(&self, text: &str) -> Vec<ProseHit> {
+        let handles = text.match_indices('@').map(|(at, _)| {
+            let end =
+                text[at + 1..].find(|c: char| !c.is_alphanumeric() && c != '_').map_or(text.len(), |end| at + 1 + end);
+            at..end
+        });
+        let met = |handle: &str| {
+            let hud = hud::entries(self.state, self.world).iter().any(|own| own.handle == handle);
+            hud || self.world.object(handle).is_none_or(|object| known(self.state, self.world, object))
+        };
+        let unmet = handles.filter(|range| !met(&text[range.clone()]));
+        unmet.map(|range| ProseHit { range, report: "it names what has not been met".into() }).collect()
+    }
+
     /// The text without marks that are not prose: escapes, control characters, labels.
     fn marks(&self, raw: &str, reports: &mut Vec<String>) -> String {
-        let mut text = plain(raw);
+        let mut text = visible(raw);
         if text != raw.replace('\t', " ") {
             reports.push("control characters were taken out".into());
         }
@@ -181,51 +258,61 @@ impl ProseFilter<'_> {
         found.iter().map(|(range, _)| ProseHit { range: range.clone(), report: report.clone() }).collect()
     }
 
-    /// Sentences that repeat a line of the spine, or a hard secret that has not been told.
+    /// Sentences that tell a line of the spine, or a hard secret that has not been told, in its words or in others.
     fn secrets(&self, text: &str) -> Vec<ProseHit> {
-        let all = self.untold();
-        let parts = sentences(text);
+        let parts: Vec<(Range<usize>, String)> =
+            sentences(text).into_iter().map(|range| (range.clone(), normal(&text[range]))).collect();
+        let whole = normal(text);
         let mut hits = Vec::new();
-        for (secret, report) in &all {
-            let own = parts.iter().filter(|range| repeats(&normal(&text[(*range).clone()]), secret, RUN));
+        for secret in self.untold() {
+            let told = |said: &String| secret.repeated_in(said, RUN) || secret.paraphrased_in(said);
+            let own = parts.iter().filter(|(_, said)| told(said));
             let mut found: Vec<ProseHit> =
-                own.map(|range| ProseHit { range: range.clone(), report: report.clone() }).collect();
+                own.map(|(range, _)| ProseHit { range: range.clone(), report: secret.report.clone() }).collect();
             // A secret that is cut up into sentences is told by all of them.
-            if found.is_empty() && repeats(&normal(text), secret, RUN) {
-                found.push(ProseHit { range: 0..text.len(), report: report.clone() });
+            if found.is_empty() && secret.repeated_in(&whole, RUN) {
+                found.push(ProseHit { range: 0..text.len(), report: secret.report.clone() });
             }
             hits.extend(found);
         }
         hits
     }
 
-    /// A report that repeats a part of a secret tells which one it is about instead: players read the session.
-    pub fn discreet(&self, report: String) -> String {
+    /// A report as players read it in the session: on one line, without marks; one that repeats a part of a secret tells which one it
+    /// is about instead.
+    pub fn discreet(&self, report: &str) -> String {
+        let report = one_line(report);
         // A report quotes the beginning of a text, so a shorter run gives it away.
         let said = normal(&report);
-        let told = self.untold().into_iter().find(|(secret, _)| repeats(&said, secret, RUN - 2));
+        let told = self.untold().into_iter().find(|own| own.repeated_in(&said, RUN - 2) || own.paraphrased_in(&said));
         let field = report.split(": ").next().unwrap_or_default();
-        told.map_or(report.clone(), |(_, why)| format!("{field}: {why}"))
+        match told {
+            Some(own) => format!("{field}: {}", own.report),
+            None if !self.kept_out(&report).is_empty() => {
+                format!("{field}: it tells of what the players want kept out")
+            }
+            None => report,
+        }
     }
 
-    /// The lines of the spine and the hard secrets that have not been told, each with the report about it.
-    fn untold(&self) -> Vec<(String, String)> {
+    /// The lines of the spine and the hard secrets that have not been told.
+    fn untold(&self) -> Vec<UntoldSecret> {
         let told = |handle: &str| self.state.told.get(handle).copied().unwrap_or(0).max(0) as usize;
         let hard = self.world.objects.iter().flat_map(|own| {
             let open = told(&own.handle).saturating_sub(own.easy_secrets.len());
-            own.hard_secrets
-                .iter()
-                .skip(open)
-                .map(move |secret| (normal(secret), format!("it tells a secret of {}", own.name)))
+            let report = format!("it tells a secret of {}", own.name);
+            let secrets = own.hard_secrets.iter().skip(open);
+            secrets.map(move |secret| UntoldSecret::new(secret, &own.name, report.clone()))
         });
-        let spine = self.world.spine.iter().map(|line| (normal(line), "it tells a line of the spine".to_owned()));
+        let spine =
+            self.world.spine.iter().map(|line| UntoldSecret::new(line, "", "it tells a line of the spine".into()));
         hard.chain(spine).collect()
     }
 }
 
 impl CleanedProse {
     /// Takes out the sentences that a hit touches.
-    fn cut(&mut self, hits: &[ProseHit]) {
+    pub(crate) fn cut(&mut self, hits: &[ProseHit]) {
         let touched =
             |part: &Range<usize>| hits.iter().any(|hit| hit.range.start < part.end && part.start < hit.range.end);
         let kept: Vec<&str> =

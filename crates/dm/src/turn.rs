@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 
 use crate::answer::hud_block;
 use crate::boot::{self, Boot};
+use crate::deeds::TurnDeeds;
 use crate::delta::apply::{Author, Change, changes, complete};
-use crate::delta::{Delta, DeltaItem, text};
+use crate::delta::{Delta, DeltaItem, text as block};
 use crate::dice::{DICE, Dice};
 use crate::fetch::{self, Fetched};
 use crate::files::ReadFiles;
@@ -14,10 +15,11 @@ use crate::input::{Header, Input, Intent, Move, Refusal, parse};
 use crate::json::{difference, render as print};
 use crate::pack::{self, PackContext};
 use crate::play::{self, Play};
-use crate::proposal::{FAILED, FilteredProposal, ProposalFilter};
+use crate::proposal::{FAILED, FilteredProposal, ProposalFilter, brought, failed};
 use crate::prose::ProseFilter;
 use crate::session::{self, Decision};
 use crate::state::State;
+use crate::telling::tell;
 use crate::world::Cartridge;
 use crate::{campaign_pages, ending, hud, json, md, menu, questions, refs, render, verbs};
 use acheron_base::{Error, Result};
@@ -118,6 +120,7 @@ pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> R
         session: &boot.session,
         input,
         pc: &boot.pc.name,
+        lines_veils: boot.lines_veils(),
     };
     let filtered = proposal.map(|value| filter.apply(value)).unwrap_or_default();
     let governance = context.files.read("GOVERNANCE_PANEL.md")?.unwrap_or_default();
@@ -142,18 +145,21 @@ pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> R
     archive(context, input, &found, &boot, fetched, &filtered, play)
 }
 
-/// Questions about the rules: an answer with its page, and nothing changes. A model's answer is used if there is one.
+/// Questions about the rules: an answer with its page, and nothing changes. A model's answer stands before the page's own sentence.
 fn explain(context: ActContext<'_>, ready: &PreparedTurn, proposal: Option<&Value>) -> Result<TurnResult> {
     let found = questions::find(&ready.found.body, context.world);
     let (state, input) = (&ready.boot.state, ready.found.body.as_str());
-    let prose = ProseFilter { world: context.world, state, input, pc: &ready.boot.pc.name, filed: &[] };
+    let (pc, lines_veils) = (&ready.boot.pc.name, ready.boot.lines_veils());
+    let prose = ProseFilter { world: context.world, state, input, pc, filed: &[], lines_veils };
     let (mut answer, mut reports) = (found.answer.clone(), Vec::new());
     if let Some(said) = proposal.and_then(|value| value["answer"].as_str()) {
-        let cleaned = prose.explanation(&md::clip(said, LONGEST_ANSWER));
-        reports.extend(cleaned.reports.iter().map(|why| format!("answer: {why}")));
-        answer = Some(cleaned.text).filter(|text| !text.is_empty()).unwrap_or(answer);
+        let cleaned = prose.explanation(&md::clip(said, LONGEST_ANSWER), &format!("{}\n{}", found.text, found.answer));
+        reports.extend(cleaned.reports.iter().map(|why| prose.discreet(&format!("answer: {why}"))));
+        if !cleaned.text.is_empty() {
+            answer = format!("{}\nThe page says: {}", cleaned.text, found.answer);
+        }
     } else if let Some(why) = proposal.and_then(|value| value[FAILED].as_str()) {
-        reports.push(format!("the narrator failed: {}", md::clip(why, 160)));
+        reports.push(failed(&prose, why));
     }
     let output = format!("[OOC]\n{answer}\n(see {})\n{}", found.page, hud_block(context)?);
     Ok(TurnResult { changes: Vec::new(), output, reports })
@@ -170,17 +176,23 @@ fn archive(
     play: Play<'_>,
 ) -> Result<TurnResult> {
     let (world, out, mut state) = (context.world, play.out, play.state);
-    let scene = filtered.scene.clone().unwrap_or_else(|| render::scene(&state, world, &out.action));
-    if filtered.scene.is_none() {
+    for stem in filtered.delta.items.iter().filter_map(|item| brought(&item.path)) {
+        state.memory.brought.entry(stem.to_owned()).or_insert_with(|| state.location.clone());
+    }
+    let deeds = TurnDeeds::new(world, &boot.state, &state, &boot.pc.name);
+    let text = tell(filtered, &out, &deeds);
+    let reports: Vec<String> = filtered.reports.iter().chain(&out.reports).chain(&text.reports).cloned().collect();
+    let scene = text.scene.clone().unwrap_or_else(|| render::scene(&state, world, &out.action));
+    if text.scene.is_none() {
         // Only a scene of the kernel shows the next fact of the place.
         *state.memory.scenes.entry(state.location.clone()).or_insert(0) += 1;
     }
     let entries = hud::entries(&state, world);
     state.hud = hud::bindings(&entries);
-    let options = menu::build(&state, world, &filtered.options);
+    let options = menu::build(&state, world, &text.options);
     let output = render::output(&render::Page {
         scene: &scene,
-        action: action(filtered, &out),
+        action: &text.action,
         out: &out,
         risk: found.risk.map(|risk| format!("{risk:?}").to_lowercase()).as_deref(),
         menu: &options,
@@ -208,9 +220,9 @@ fn archive(
         indicators: out.indicators.clone(),
         clocks: out.clocks.clone(),
         found: out.found.clone(),
-        told: told(filtered.scene.as_deref(), action(filtered, &out), &out),
+        told: told(text.scene.as_deref(), &text.action, &out),
         corrections: boot.corrections.clone(),
-        reports: filtered.reports.clone(),
+        reports: reports.clone(),
         state: difference(&boot.panel, &panel).unwrap_or_else(|| json!({})),
         panel: print(&panel),
     }
@@ -238,30 +250,19 @@ fn archive(
     delta.items.extend(filtered.delta.items.iter().cloned());
     complete(&delta, &boot.session)?;
     // The block is read back before it is obeyed: what stands in `delta` is what was done.
-    let block = text::render(&delta);
-    let mut made = changes(&text::parse(&block)?, context.files, context.campaign, &boot.session, Author::Kernel)?;
+    let written = block::render(&delta);
+    let mut made = changes(&block::parse(&written)?, context.files, context.campaign, &boot.session, Author::Kernel)?;
     made.extend(windows(context, boot, &decision)?);
     let mut write = |path: &str, text: String| made.push(Change::Write { path: path.to_owned(), text });
     write(".kernel/output.md", output.clone());
-    write(".kernel/delta.md", block);
+    write(".kernel/delta.md", written);
     write(".kernel/menu.json", print(&json!(options)));
     write(".kernel/hud.json", print(&json!(entries)));
     write(".kernel/boot.md", boot.summary(world));
     if !play.dice.thrown.is_empty() {
         made.push(Change::Append { path: DICE.into(), text: play.dice.log() });
     }
-    Ok(TurnResult { changes: made, output, reports: filtered.reports.clone() })
-}
-
-/// The text about the action: the narrator's if there is one, else the kernel's. Where nothing was done, a narrator's prose
-/// would say otherwise than the table below it, so the kernel's stands.
-fn action<'a>(filtered: &'a FilteredProposal, out: &'a play::Outcome) -> &'a str {
-    let undone = out.rows.iter().any(|(_, result)| matches!(result.as_str(), "impossible" | "not understood"));
-    match filtered.prose(out.tier()).filter(|_| !undone).unwrap_or(&out.action) {
-        "" if out.no_progress.is_some() => "Nothing comes of it.",
-        "" => "It is done.",
-        told => told,
-    }
+    Ok(TurnResult { changes: made, output, reports })
 }
 
 /// What the player was told, for the record: a narrator's scene, the action, key text, the inner voice, the epilogue.

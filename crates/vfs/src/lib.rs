@@ -111,7 +111,7 @@ pub use json::{line, pretty, rows};
 pub use lazy_text::{LazyTextFile, lazy_text};
 pub use listing::{Listing, Smallest};
 pub use log::{Log, OlderLog};
-pub use message::{MessageFile, MessageSink};
+pub use message::{MessageClaim, MessageFile, MessageSink};
 pub use notifier::{ChangeKind, ChangeNotifier, Listener};
 pub use replies::{FixedReply, Reply, ReplyFn};
 pub use text::{TextFile, text};

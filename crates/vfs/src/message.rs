@@ -11,6 +11,9 @@ use super::replies::Replies;
 use super::{Answer, Caller, File, Handle, Kind, Later, Open, Reply, slice};
 use acheron_base::{Error, Result};
 
+/// The right of a message to be the next one, from its first byte until its receiver has it. Dropping it gives it up.
+pub type MessageClaim = Box<dyn std::any::Any + Send>;
+
 /// The receiver of the messages written to a [`MessageFile`].
 pub trait MessageSink: Send + Sync + 'static {
     /// The text shown to a reader that has written nothing: a line that says what to write.
@@ -24,6 +27,22 @@ pub trait MessageSink: Send + Sync + 'static {
     /// an error at `write(2)` but not at `close(2)`. `false` while they do not show it: it is asked again with more.
     fn begins(&self, _caller: &Caller, _text: &str) -> Answer<bool> {
         Answer::ok(true)
+    }
+
+    /// Claims the receiver for a message at its first byte, where only one may be under way: the second of two writers that
+    /// opened the file at one instant then hears of it at `write(2)`.
+    fn claim(&self, _caller: &Caller) -> Result<Option<MessageClaim>> {
+        Ok(None)
+    }
+
+    /// Takes one message together with its claim.
+    fn receive_claimed(
+        &self,
+        caller: &Caller,
+        message: String,
+        _claim: Option<MessageClaim>,
+    ) -> Answer<Arc<dyn Reply>> {
+        self.receive(caller, message)
     }
 
     /// Takes one message.
@@ -80,6 +99,7 @@ struct MessageBuffer {
     wrote: bool,
     /// The sink has seen the beginning of this message and takes it.
     begun: bool,
+    claim: Option<MessageClaim>,
     /// The error for a part of this message. What follows is the rest of it and not a message of its own.
     refused: Option<Error>,
 }
@@ -113,13 +133,13 @@ impl MessageBuffer {
         whole.map(str::to_owned)
     }
 
-    /// Ends the message, and its refusal with it.
-    fn end(&mut self) -> Result<String> {
+    /// Ends the message, and its refusal and its claim with it.
+    fn end(&mut self) -> Result<(String, Option<MessageClaim>)> {
         self.begun = false;
-        let pending = std::mem::take(&mut self.pending);
+        let (pending, claim) = (std::mem::take(&mut self.pending), self.claim.take());
         match self.refused.take() {
             Some(error) => Err(error),
-            None => String::from_utf8(pending).map_err(|_| not_text()),
+            None => String::from_utf8(pending).map(|message| (message, claim)).map_err(|_| not_text()),
         }
     }
 }
@@ -187,13 +207,21 @@ impl Reply for RefusedReply {
 }
 
 impl MessageHandle {
+    /// Claims the receiver for this message, if it is not claimed yet.
+    fn claimed(&self, input: &mut MessageBuffer) -> Result<()> {
+        if input.claim.is_none() && input.refused.is_none() {
+            input.claim = self.sink.claim(&self.caller).inspect_err(|error| input.refuse(error))?;
+        }
+        Ok(())
+    }
+
     /// Sends what was written so far, if anything was. The answer says whether the message was accepted; the message is
     /// sent even if the answer is dropped.
     fn send(&self) -> Answer<()> {
         let ended = self.input.lock().end();
-        let message = match ended {
-            Ok(message) if message.is_empty() => return Answer::ok(()),
-            Ok(message) => message,
+        let (message, claim) = match ended {
+            Ok((message, _)) if message.is_empty() => return Answer::ok(()),
+            Ok(whole) => whole,
             Err(error) => {
                 self.sink.refused(&self.caller, &error);
                 return Answer::refuse(error);
@@ -202,7 +230,7 @@ impl MessageHandle {
         let (written, sink, caller) = (message.len(), self.sink.clone(), self.caller.clone());
         let received = self
             .sink
-            .receive(&self.caller, message)
+            .receive_claimed(&self.caller, message, claim)
             .then(move |received| received.inspect_err(|error| sink.refused(&caller, error)));
         let (received, soon) = match received.poll_once() {
             Answer::Now(received) => return Answer::Now(received.map(|reply| self.replies.add(written, [reply]))),
@@ -247,7 +275,8 @@ impl Handle for MessageHandle {
     fn write(&self, _offset: u64, data: &[u8]) -> Answer<()> {
         let (taken, beginning) = {
             let mut input = self.input.lock();
-            (input.take(data, self.sink.limit()), input.beginning())
+            let taken = self.claimed(&mut input).and_then(|()| input.take(data, self.sink.limit()));
+            (taken, input.beginning())
         };
         let (sink, caller, input) = (self.sink.clone(), self.caller.clone(), self.input.clone());
         let taken = match (taken, beginning) {

@@ -52,6 +52,17 @@ impl<'a> SchemaCheck<'a> {
                 None => fault(faults, path, format!("{key} is missing; it is one of {}", words.join(", "))),
             };
         }
+        // An enumeration whose words carry data: the one key of a form says which is meant.
+        let keys: Option<Vec<&str>> = forms.iter().map(|form| self.only_key(form)).collect();
+        if let (Some(keys), Some(object)) = (keys, value.as_object()) {
+            let meant =
+                refusals.iter().find(|(form, _)| self.only_key(form).is_some_and(|key| object.contains_key(key)));
+            return match (meant, object.keys().next()) {
+                (Some((_, found)), _) => faults.extend(found.iter().cloned()),
+                (None, Some(given)) => fault(faults, path, not_among(&Value::from(given.as_str()), &keys)),
+                (None, None) => fault(faults, path, format!("must have one of the keys {}", keys.join(", "))),
+            };
+        }
         // Otherwise report the only form of the right type; with several, list the possible values.
         let mut likely = refusals.iter().filter(|(form, _)| self.kinds(form).contains(&name_of(value)));
         match (likely.next(), likely.next()) {
@@ -88,6 +99,16 @@ impl<'a> SchemaCheck<'a> {
             }
         }
         Some(words)
+    }
+
+    /// The key of a form that has only this one and must have it.
+    fn only_key(&self, form: &'a Value) -> Option<&'a str> {
+        let form = self.resolved(form);
+        let (required, properties) = (form.get("required")?.as_array()?, form.get("properties")?.as_object()?);
+        match (required.as_slice(), properties.len()) {
+            ([key], 1) => key.as_str().filter(|key| properties.contains_key(*key)),
+            _ => None,
+        }
     }
 
     /// The key and the word that distinguish a form from the others.

@@ -1,6 +1,7 @@
 //! The arguments of `dm`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::AgentEnv;
 use crate::services::dm::service::DmParts;
@@ -16,6 +17,7 @@ pub fn parts(env: &AgentEnv) -> Result<DmParts> {
     Ok(DmParts {
         root,
         model: host.models().other(&env.agent, spec.narrator.clone().unwrap_or_default()),
+        narrator_limit: Duration::from_secs(spec.narrator_seconds),
         prompts: host.shared.prompts.clone(),
         library: GameLibrary::new(host.paths.library.folder().map(Path::to_path_buf)),
         clock: host.context.clock.clone(),

@@ -1,6 +1,7 @@
 //! Narrators: none, or a model. A narrator only proposes; the rules of `acheron-dm` decide. The service uses it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -39,14 +40,24 @@ impl Narrator for NoNarrator {
 pub struct ModelNarrator {
     open: Box<OpenModel>,
     prompts: Arc<Library>,
+    /// How long a turn waits for it, with all that is asked again in that time.
+    limit: Duration,
 }
 
 impl ModelNarrator {
     pub fn new(
         open: impl Fn() -> Result<Option<PaidModel>> + Send + Sync + 'static,
         prompts: Arc<Library>,
+        limit: Duration,
     ) -> ModelNarrator {
-        ModelNarrator { open: Box::new(open), prompts }
+        ModelNarrator { open: Box::new(open), prompts, limit }
+    }
+
+    /// Asks the model, for as long as a turn waits. A model that is silent until then is not asked again.
+    async fn answer(&self, model: &PaidModel, request: ModelRequest) -> Result<String> {
+        let asked = tokio::time::timeout(self.limit, model.answer(request)).await;
+        let silent = || Error::timeout(format!("no answer within {} s (dm.narrator_seconds)", self.limit.as_secs()));
+        Ok(asked.map_err(|_| silent())??.text)
     }
 
     /// A question about the rules, with the page that answers it.
@@ -59,8 +70,7 @@ impl ModelNarrator {
             max_tokens: 600,
             ..ModelRequest::default()
         };
-        let said = model.answer(asked).await?;
-        Ok(Some(json!({"answer": said.text})))
+        Ok(Some(json!({"answer": self.answer(model, asked).await?})))
     }
 
     fn ask(&self, brief: &Brief) -> Result<ModelRequest> {
@@ -94,7 +104,7 @@ impl Narrator for ModelNarrator {
         if brief.intent == Intent::Ooc {
             return self.explain(&model, brief).await;
         }
-        let said = model.answer(self.ask(brief)?).await?;
+        let said = self.answer(&model, self.ask(brief)?).await?;
         let any = Shape {
             name: "Proposal".into(),
             schema: json!({"type": "object"}),
@@ -102,7 +112,7 @@ impl Narrator for ModelNarrator {
             allow_extra_keys: true,
         };
         let output = Output::new(&any).map_err(Error::internal)?;
-        match output.parse(&said.text) {
+        match output.parse(&said) {
             Ok(parsed) => Ok(Some(parsed.value)),
             // Prose without an object is no proposal; [`acheron_dm::proposal`] reports it.
             Err(_) => Ok(Some(Value::String("prose".into()))),

@@ -9,6 +9,7 @@ mod writing;
 use serde::Serialize;
 
 use crate::files::Files;
+use crate::grammar::counted;
 use crate::verbs::meaning;
 use crate::world::{Cartridge, Fact, Fault, Object, ObjectKind};
 use crate::{load, md};
@@ -167,16 +168,14 @@ fn two_states(object: &Object) -> Vec<String> {
 
 fn summary(world: &Cartridge) -> String {
     let count = |kind: ObjectKind| world.of(kind).count();
-    format!(
-        "{} {}: {} places, {} people, {} things, {} quests, {} endings",
-        world.id,
-        world.version,
-        count(ObjectKind::Loc),
-        count(ObjectKind::Npc),
-        count(ObjectKind::Item),
-        count(ObjectKind::Quest),
-        world.endings.len()
-    )
+    let parts = [
+        counted(count(ObjectKind::Loc), "place", "places"),
+        counted(count(ObjectKind::Npc), "person", "people"),
+        counted(count(ObjectKind::Item), "thing", "things"),
+        counted(count(ObjectKind::Quest), "quest", "quests"),
+        counted(world.endings.len(), "ending", "endings"),
+    ];
+    format!("{} {}: {}", world.id, world.version, parts.join(", "))
 }
 
 #[cfg(test)]

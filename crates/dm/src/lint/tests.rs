@@ -78,6 +78,7 @@ fn each_pattern_of_claims_has_a_hit_and_a_miss() {
     let cases = [
         ("change", "Heat 0 -> 9 is what it is.", "The path -> the well."),
         ("hit points", "The wounds close, HP is now 99.", "Hit points are a matter for later."),
+        ("hit points in words", "Ivy loses three hit points.", "The points of the knife are sharp."),
         ("throw", "The die shows d20(20)+5=25 vs DC 10.", "Somebody throws dice in the corner."),
         ("end of a quest", "Your quest is complete.", "A quest is seldom complete in a day."),
         ("quest", "quest The Dark Lamp: done.", "A quest is never done alone."),
@@ -90,6 +91,7 @@ fn each_pattern_of_claims_has_a_hit_and_a_miss() {
     for (text, lawful) in [
         ("The Heat is 4 now.", false),
         ("Heat rises to 9.", false),
+        ("Heat rises to three.", false),
         ("tide 7", false),
         ("9 boats went out.", true),
         ("The tide is high.", true),

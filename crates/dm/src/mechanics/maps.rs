@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
+use crate::fold::visible;
 use crate::world::Fault;
 use acheron_base::{Error, Result};
 
@@ -65,7 +66,7 @@ pub struct Route {
     pub km: u64,
 }
 
-/// A change of a map, as `map reveal|add-poi|link|annotate|update-risk` make it.
+/// A change of a map: `reveal`, `add-poi`, `link` or `update-risk`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "Change")]
@@ -74,7 +75,7 @@ pub enum MapChange {
     Reveal { at: String },
     /// A new place on the map.
     AddPoi { at: String, x: i64, y: i64 },
-    /// A way between two places.
+    /// A way between two places, named by their handles; it takes a minute or more.
     Link { from: String, to: String, kind: String, minutes: u64 },
     /// A place has another risk.
     UpdateRisk { at: String, rp: i64 },
@@ -86,6 +87,23 @@ pub fn read(path: &str, text: &str) -> Result<Map, Fault> {
         line: fault.line(),
         message: format!("the data of a map is JSON, in maps/<name>.data.json: {fault}"),
     })
+}
+
+/// The longest reason of a change, in characters.
+const LONGEST_REASON: usize = 200;
+
+/// A reason as players read it on the map: one line without marks and labels of the output.
+fn said_reason(reason: &str) -> Result<&str> {
+    let reason = reason.trim();
+    let marked = visible(reason) != reason || reason.contains(['\n', '[', ']', '|', '<', '>']);
+    match reason.chars().count() {
+        0 => Err(Error::invalid("a change of a map needs a reason")),
+        _ if marked => Err(Error::invalid(
+            "a reason is one line of plain text: players read it on the map, so it has no control characters and no [ ] | < >",
+        )),
+        1..=LONGEST_REASON => Ok(reason),
+        _ => Err(Error::too_large(format!("a reason has at most {LONGEST_REASON} characters"))),
+    }
 }
 
 impl Map {
@@ -163,11 +181,26 @@ impl Map {
                 faults.push(format!("cross-map: {} is no place of this cartridge", node.at));
             }
         }
+        let mut ways = BTreeSet::new();
         for edge in &self.edges {
             for end in [&edge.from, &edge.to] {
-                if !places.contains(end.as_str()) {
+                if ids.contains(end) {
+                    faults.push(format!(
+                        "topology: a way leads to {end}, which is the number of a node: ways name places by their handles"
+                    ));
+                } else if !places.contains(end.as_str()) {
                     faults.push(format!("topology: a way leads to {end}, which is not on the map"));
                 }
+            }
+            if edge.from == edge.to {
+                faults.push(format!("topology: a way leads from {} to itself", edge.from));
+            }
+            let ends = if edge.from <= edge.to { (&edge.from, &edge.to) } else { (&edge.to, &edge.from) };
+            if !ways.insert((ends, &edge.kind)) {
+                faults.push(format!("topology: two ways of kind {} join {} and {}", edge.kind, edge.from, edge.to));
+            }
+            if edge.minutes == 0 && edge.km == 0 {
+                faults.push(format!("scale: the way from {} to {} takes no time: give it minutes", edge.from, edge.to));
             }
             if edge.minutes > LONGEST_WAY || edge.km > LONGEST_WAY {
                 let way = format!("from {} to {}", edge.from, edge.to);
@@ -185,9 +218,7 @@ impl Map {
 
     /// The map with a change in it: a version more, and the reason.
     pub fn change(&self, change: &MapChange, reason: &str, known: impl Fn(&str) -> bool) -> Result<Map> {
-        if reason.trim().is_empty() {
-            return Err(Error::invalid("a change of a map needs a reason"));
-        }
+        let reason = said_reason(reason)?;
         let mut map = self.clone();
         let missing = |at: &str| Error::not_found(format!("{at} is not on the map"));
         match change {
@@ -207,7 +238,7 @@ impl Map {
             }
         }
         map.version += 1;
-        map.reason = reason.trim().to_owned();
+        map.reason = reason.to_owned();
         match map.faults(known).into_iter().next() {
             Some(fault) => Err(Error::invalid(fault)),
             None => Ok(map),

@@ -5,10 +5,12 @@
 
 mod act;
 mod after;
+mod bystander;
 mod drink;
 mod fight;
 mod look;
 mod manage;
+mod narrated;
 mod pass;
 mod people;
 mod quest;
@@ -77,6 +79,8 @@ pub struct Outcome {
     pub epilogue: Option<Epilogue>,
     /// The move asked for something that is told, and changes nothing by that.
     pub said: bool,
+    /// The effects of a narrator that were not taken, each with its reason.
+    pub reports: Vec<String>,
 }
 
 impl Outcome {
@@ -134,9 +138,7 @@ pub fn run(play: &mut Play<'_>) -> Result<()> {
     if let Some(left) = play.left {
         play.row(crate::md::clip(left, 60), "left undone: one order in one input");
     }
-    for effect in play.judged.consequences.clone() {
-        play.effect(&effect)?;
-    }
+    narrated::run(play, moved.time.minutes())?;
     after::run(play, moved.time.minutes())?;
     if play.state.location != moved.location && !play.out.hints.is_empty() {
         play.out.hints = unclear::hints(play);

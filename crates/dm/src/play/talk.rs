@@ -2,7 +2,7 @@
 
 use super::people::{apologise, insight, interrogate};
 use super::unclear::cannot;
-use super::{Play, quest};
+use super::{Play, bystander, quest};
 use crate::check::Tier;
 use crate::grammar::{capital, joined, sentence, the};
 use crate::hud::people;
@@ -12,6 +12,9 @@ use crate::world::{Object, ObjectKind};
 use acheron_base::Result;
 
 pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
+    if bystander::run(play)? {
+        return Ok(());
+    }
     let Some(npc) = spoken_to(play) else { return Ok(()) };
     match play.verb() {
         Some(Verb::Read) => return insight(play, &npc),

@@ -59,8 +59,8 @@ fn rows_131_to_135_initialisation_is_whole_or_nothing() {
     };
     for (row, act, sentence) in [
         ("131", with(|own| own.pc_name.clear()), "missing PC fields; give pc_name"),
-        ("132", with(|own| own.date = "2026-13-01".into()), "invalid --date (expected YYYY-MM-DD): 2026-13-01"),
-        ("132a", with(|own| own.date = "2025-02-29".into()), "invalid --date (expected YYYY-MM-DD): 2025-02-29"),
+        ("132", with(|own| own.date = "2026-13-01".into()), "invalid date (expected YYYY-MM-DD): 2026-13-01"),
+        ("132a", with(|own| own.date = "2025-02-29".into()), "invalid date (expected YYYY-MM-DD): 2025-02-29"),
         ("133", with(|own| own.preset = "Opera".into()), "unknown preset: Opera"),
         ("133a", with(|own| own.preset.clear()), "no preferences provided"),
         ("134", with(|own| own.start_loc = "the moon".into()), "there is no place `the moon`"),

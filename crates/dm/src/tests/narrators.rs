@@ -172,31 +172,114 @@ fn a_page_of_a_narrator_has_a_size_limit() {
 
 #[test]
 fn caps_count_per_turn() {
-    let before = Game::new();
+    let (why, before) = ("three fishermen saw it", Game::new());
     let level = |game: &Game, name: &str| game.json("STATE_PANEL.json")["indicators"][name].as_i64().unwrap();
-    let many = "Debt+2 (a); Debt+2 (b); Debt+2 (c); Debt+2 (d)".to_owned();
-    let proposal = json!({"consequences": [many, "Debt+1 (e)", "time 480; time 480", "time 480", "hp-4; hp-4", "clock tide+2; clock tide+2"]});
-    let (mut one, mut two) = (Game::new(), Game::new());
-    one.propose("[MANAGE]{status}", proposal).unwrap();
-    two.propose("[MANAGE]{status}", json!({"consequences": ["Debt+2 (a)", "time 480", "hp-4", "clock tide+2"]}))
-        .unwrap();
-    assert_eq!(level(&one, "Debt"), level(&before, "Debt") + 2);
-    for key in ["time", "hp", "clocks", "indicators"] {
-        assert_eq!(one.json("STATE_PANEL.json")[key], two.json("STATE_PANEL.json")[key], "{key}");
+    for (all, taken, refused) in [
+        (
+            format!("Debt+1 ({why}); Debt+1 ({why}, too); Debt+2 ({why})"),
+            format!("Debt+1 ({why})"),
+            "`Debt+1 (three fishermen saw it, too)`",
+        ),
+        ("time 60; time 60; time 480".into(), "time 60".into(), "`time 480`"),
+        ("hp-2; hp-1; hp-4".into(), "hp-2".into(), "`hp-4`"),
+        (format!("clock tide+1 ({why}); clock tide+1 ({why})"), format!("clock tide+1 ({why})"), "`clock tide+1"),
+        (
+            format!("hp-1; time 5; Rumor+1 ({why}); Debt+1 ({why})"),
+            format!("hp-1; time 5; Rumor+1 ({why})"),
+            "`Debt+1 (three fishermen saw it)`",
+        ),
+    ] {
+        let (mut one, mut two) = (Game::new(), Game::new());
+        one.propose("[LOOK]{around}", json!({"consequences": [all]})).unwrap();
+        two.propose("[LOOK]{around}", json!({"consequences": [taken]})).unwrap();
+        for key in ["time", "hp", "clocks", "indicators"] {
+            assert_eq!(one.json("STATE_PANEL.json")[key], two.json("STATE_PANEL.json")[key], "{refused}: {key}");
+        }
+        let session = &one.files[&one.session()];
+        assert!(session.contains(&format!("- Narrator: consequences: {refused}")), "{refused}: {session}");
     }
-    let session = &one.files[&one.session()];
-    for part in
-        ["`Debt+2 (b)` is more than a turn allows", "`time 480` is more", "`hp-4` is more", "`clock tide+2` is more"]
+    assert_eq!(level(&before, "Debt"), 1);
+}
+
+#[test]
+fn nothing_follows_from_a_move_that_was_not_done() {
+    let effects = json!({"consequences": ["Grace-1 (a bell was heard)", "hp-1", "time 30", "clock tide+1 (the sea has risen)"], "prose": "Nothing moves."});
+    for input in
+        ["[MANAGE]{status}", "[MANAGE]{inventory}", "[ACT]{blorp}", "[ACT]{take the moon}", "[ACT]{fly to the moon}"]
     {
-        assert!(session.contains(&format!("- Narrator: consequences: {part}")), "{part}: {session}");
+        let (mut with, mut without) = (Game::new(), Game::new());
+        with.propose(input, effects.clone()).unwrap();
+        without.propose(input, json!({"prose": "Nothing moves."})).unwrap();
+        for key in ["time", "hp", "clocks", "indicators"] {
+            assert_eq!(with.json("STATE_PANEL.json")[key], without.json("STATE_PANEL.json")[key], "{input}: {key}");
+        }
+        let session = &with.files[&with.session()];
+        assert!(session.contains("- Narrator: consequences: `hp-1` is not taken: "), "{input}: {session}");
     }
 }
 
 #[test]
-fn a_clue_of_a_narrator_exists_in_the_cartridge() {
+fn a_narrator_never_takes_the_last_step_to_an_ending() {
+    let mut game = Game::new();
+    game.set(json!({"indicators": {"Grace": 1}, "hp": 2}));
+    for _ in 0..6 {
+        let output = game
+            .propose("[LOOK]{around}", json!({"consequences": ["Grace-1 (a bell was heard)", "hp-2"], "prose": "Fog."}))
+            .unwrap();
+        assert!(!output.contains("Epilogue"), "{output}");
+    }
+    let panel = game.json("STATE_PANEL.json");
+    assert_eq!((&panel["indicators"]["Grace"], &panel["hp"], &panel["ended"]), (&json!(1), &json!(2), &json!("")));
+    let session = &game.files[&game.session()];
+    assert!(session.contains("is not taken: the last step to an ending is the kernel's"), "{session}");
+    assert!(session.contains("is not taken: the last hit point is the kernel's"), "{session}");
+}
+
+#[test]
+fn what_was_asked_is_told_whatever_the_narrator_says() {
+    let mut game = Game::new();
+    let output = game.propose("[ASK]{Jun about the boats}", json!({"prose": "Jun turns a page."})).unwrap();
+    assert!(output.contains("[Result]\nJun turns a page.\n\nJun Tallow: \"Nine boats"), "{output}");
+    assert!(game.files[&game.session()].contains("- Told: ") && game.files[&game.session()].contains("Nine boats"));
+    let output = game.propose("[MANAGE]{inventory}", json!({"prose": "Wind."})).unwrap();
+    assert!(output.contains("Wind.\n\nNothing is carried."), "{output}");
+    let fact = game.world.object("@lantern_quay").unwrap().facts[0].text.clone();
+    let output = game.propose("[LOOK]{the boat}", json!({"prose": "Wind."})).unwrap();
+    assert!(output.contains(fact.trim_end_matches('.')), "{output}");
+    let said = format!("Wind. {fact}");
+    let output = game.propose("[LOOK]{the boat}", json!({"prose": said})).unwrap();
+    let result = output.split("[Result]").nth(1).unwrap();
+    assert_eq!(
+        result.matches(fact.trim_end_matches('.')).count(),
+        1,
+        "what the prose tells is not told twice: {output}"
+    );
+}
+
+#[test]
+fn a_person_whom_a_narrator_brings_in_can_be_spoken_to_there() {
+    let page = delta("characters/NPCs_active/zelda.md", "append", "# Zelda\na woman who mends nets");
+    let mut game = Game::new();
+    game.propose("[LOOK]{around}", page).unwrap();
+    let output = game.play("[ASK]{Zelda about gold}").unwrap();
+    assert!(output.contains("| talk to Zelda | nothing to say |") && !output.contains("Jun Tallow:"), "{output}");
+    let output = game.propose("[ASK]{Zelda about gold}", json!({"prose": "Zelda shrugs at the nets."})).unwrap();
+    assert!(output.contains("| talk to Zelda | answered |") && output.contains("Zelda shrugs"), "{output}");
+    game.play("[ACT]{go to the Salt Market}").unwrap();
+    let output = game.play("[ASK]{Zelda about gold}").unwrap();
+    assert!(output.contains("Zelda is not here"), "{output}");
+    game.lawful();
+    game.replayed();
+}
+
+#[test]
+fn a_clue_is_the_kernels() {
     let (reports, _, game) = told(json!({"consequences": ["clue @made_up", "clue @nine_boats"]}));
-    assert_eq!(reports, ["consequences: unknown clue @made_up"]);
-    assert_eq!(game.json("STATE_PANEL.json")["clues"], json!(["@nine_boats"]));
+    assert_eq!(
+        reports,
+        ["consequences: unknown clue @made_up", "consequences: `clue @nine_boats` is not a narrator's to decide"]
+    );
+    assert_eq!(game.json("STATE_PANEL.json")["clues"], json!([]));
 }
 
 #[test]

@@ -117,6 +117,43 @@ fn a_check_of_a_tool_is_thrown_once_and_logged() {
 }
 
 #[test]
+fn a_check_with_a_name_is_thrown_once_in_a_turn() {
+    let mut game = Game::new();
+    let roll =
+        |what: &str, dc: u64| call("roll_check", json!({"dc": dc, "advantage": "normal", "stat": "int", "what": what}));
+    let said =
+        run(&mut game, "DM", vec![roll("climb the wall", 12), roll("Climb the wall!", 8), roll("swim", 12)]).unwrap();
+    let again = run(&mut game, "DM", vec![roll("climb the wall", 12)]).unwrap();
+    let die = |said: &Value, at: usize| said["tool_results"][at]["result"]["rolls"].clone();
+    assert_eq!((die(&said, 0), die(&said, 0)), (die(&said, 1), die(&again, 0)), "another DC is no other throw");
+    let log = game.files[".kernel/dice.ndjson"].matches("climb the wall").count();
+    assert_eq!(log, 1, "{}", game.files[".kernel/dice.ndjson"]);
+    game.play("[LOOK]{around}").unwrap();
+    run(&mut game, "DM", vec![roll("climb the wall", 12)]).unwrap();
+    assert_eq!(game.files[".kernel/dice.ndjson"].matches("climb the wall").count(), 2, "another turn, another throw");
+    game.replayed();
+}
+
+#[test]
+fn a_note_goes_into_the_session_and_a_patch_is_told_once() {
+    let mut game = Game::new();
+    game.play("[LOOK]{around}").unwrap();
+    let note = |path: &str| call("append_session", json!({"session_path": path, "content": "a note"}));
+    for path in ["sessions/CURRENT_SESSION.md", "campaigns/c1/sessions/CURRENT_SESSION.md", "sessions/SESSION_INDEX.md"]
+    {
+        let refused = run(&mut game, "DM", vec![note(path)]).unwrap_err().message;
+        assert!(refused.contains("is not the current session, which is sessions/session_"), "{refused}");
+    }
+    let session = game.session();
+    run(&mut game, "DM", vec![note(&session)]).unwrap();
+    for _ in 0..2 {
+        run(&mut game, "DM", vec![patch(&json!({"indicators": {"Heat": 2}}))]).unwrap();
+    }
+    assert_eq!(game.files[&session].matches("## Decision: a patch by the game master").count(), 1);
+    game.lawful();
+}
+
+#[test]
 fn a_page_is_patched_within_limits_and_the_campaign_keeps_its_seed() {
     let mut game = Game::new();
     let before = game.files.clone();

@@ -1,6 +1,7 @@
 //! The tools of the four roles: their arguments, and the roles that may call each.
 
 pub mod control;
+mod roll;
 pub mod run;
 
 use serde::{Deserialize, Serialize};
@@ -207,7 +208,7 @@ pub const TOOLS: [Tool; 24] = [
     },
     Tool {
         name: "roll_check",
-        about: "One check, thrown with the campaign's dice.",
+        about: "One check, thrown with the campaign's dice. A check with a name (`what`) is thrown once in a turn, and asked for again it is answered with the same throw.",
         roles: &[Dm],
         arguments: &[
             ("dc", Number(1, 40), true),
@@ -215,6 +216,7 @@ pub const TOOLS: [Tool; 24] = [
             ("advantage", Words(&["normal", "advantage", "disadvantage"]), true),
             ("pc_path", Text, false),
             ("stat", Text, false),
+            ("what", Text, false),
             ("campaign_path", Text, false),
         ],
     },

@@ -3,25 +3,23 @@
 use regex::Regex;
 use serde_json::{Value, json};
 
+use super::roll::roll;
 use super::{Call, Role, admit};
 use crate::act::{self, ActResult, windows};
-use crate::check::{Advantage, Ask, throw};
 use crate::delta::apply::{Author, Change, changes as applied, fits_page, sum};
 use crate::delta::{Delta, DeltaItem, panels};
-use crate::dice::{DICE, Dice};
 use crate::files::{Files, ReadFiles, hidden, need};
 use crate::json::render as print;
-use crate::pc::Pc;
 use crate::turn::ActContext;
 use crate::{boot, hotstart, index, json, load, md, pack, panel_rules, session};
 use acheron_base::{Error, Result};
 
-fn text<'a>(arguments: &'a Value, key: &str) -> &'a str {
+pub(super) fn text<'a>(arguments: &'a Value, key: &str) -> &'a str {
     arguments[key].as_str().unwrap_or_default()
 }
 
 /// The path inside the campaign: the prefix that the tools write is taken off.
-fn inside(path: &str, campaign: &str) -> Result<String> {
+pub(super) fn inside(path: &str, campaign: &str) -> Result<String> {
     crate::delta::apply::path(path, campaign)
 }
 
@@ -96,6 +94,9 @@ fn changed(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
     match call.name.as_str() {
         "append_session" => {
             let path = inside(text(arguments, "session_path"), context.campaign)?;
+            if path != session {
+                return Err(Error::forbidden(format!("{path} is not the current session, which is {session}")));
+            }
             note(text(arguments, "content"))?;
             let delta = Delta { items: vec![DeltaItem::append(path, text(arguments, "content"))], ..Delta::default() };
             with_windows(context, &session, applied(&delta, context.files, context.campaign, &session, Author::Kernel)?)
@@ -119,6 +120,10 @@ fn changed(context: ActContext<'_>, call: &Call) -> Result<Vec<Change>> {
                 Some(Change::Write { text, .. }) => text.clone(),
                 _ => return Ok(made),
             };
+            // A patch that changes nothing is no decision: the same batch sent twice tells of it once.
+            if need(context.files, "STATE_PANEL.json")? == after {
+                return Ok(Vec::new());
+            }
             // A fact stands in a session first: the patch is a Decision of its own, so that the panel still follows from the sessions.
             let patch = json::read("content", text(arguments, "content"))?;
             let decision = format!(
@@ -249,30 +254,6 @@ fn facts(context: ActContext<'_>, arguments: &Value) -> Value {
     }
     facts.truncate(limit);
     json!({"facts": facts, "missing": missing})
-}
-
-/// A check outside a turn: its dice are a stream of their own, so that no turn's can be foreseen by it, and each check is
-/// another place in that stream, so that none can be thrown again. Logged like every throw.
-fn roll(context: ActContext<'_>, arguments: &Value) -> Result<(Vec<Change>, Value)> {
-    let boot = boot::read(context.files, context.world)?;
-    let given = arguments["modifier"].as_i64().unwrap_or(0);
-    let stat = text(arguments, "stat");
-    let own = match text(arguments, "pc_path") {
-        "" => boot.pc.modifier(stat),
-        path => Pc::read(&need(context.files, &inside(path, context.campaign)?)?).modifier(stat),
-    };
-    let modifier = if given == 0 && !stat.is_empty() { own } else { given };
-    let log = context.files.read(DICE)?.unwrap_or_default();
-    let mut dice =
-        Dice::new(context.seed, &format!("{}#check {}", context.campaign, log.lines().count()), boot.state.turn);
-    let ask = Ask {
-        what: if stat.is_empty() { "check".into() } else { format!("check of {stat}") },
-        dc: arguments["dc"].as_i64().unwrap_or(12) as i32,
-        modifiers: vec![(stat.to_owned(), modifier as i32)],
-        advantage: Advantage::named(text(arguments, "advantage"))?,
-    };
-    let check = throw(&ask, &mut dice);
-    Ok((vec![Change::Append { path: DICE.into(), text: dice.log() }], json!(check)))
 }
 
 /// The tools of the author of a cartridge: what they answer, and the file that they would leave.

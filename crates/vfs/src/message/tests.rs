@@ -218,3 +218,64 @@ async fn the_first_bytes_of_a_message_can_fail_the_write() {
     handle.write(0, b"[z").wait().await.unwrap();
     handle.flush(true).wait().await.unwrap();
 }
+
+/// Takes one message at a time.
+#[derive(Default)]
+struct OneAtATime {
+    held: Arc<Mutex<bool>>,
+    received: Mutex<Vec<(String, bool)>>,
+}
+
+/// Frees the sink when it is dropped.
+struct HeldClaim(Arc<Mutex<bool>>);
+
+impl Drop for HeldClaim {
+    fn drop(&mut self) {
+        *self.0.lock() = false;
+    }
+}
+
+impl MessageSink for OneAtATime {
+    fn template(&self) -> Bytes {
+        Bytes::new()
+    }
+
+    fn may(&self, _caller: &Caller) -> Result<()> {
+        Ok(())
+    }
+
+    fn claim(&self, _caller: &Caller) -> Result<Option<MessageClaim>> {
+        match std::mem::replace(&mut *self.held.lock(), true) {
+            true => Err(Error::busy("another message is under way")),
+            false => Ok(Some(Box::new(HeldClaim(self.held.clone())))),
+        }
+    }
+
+    fn receive_claimed(&self, _: &Caller, message: String, claim: Option<MessageClaim>) -> Answer<Arc<dyn Reply>> {
+        let own = claim.is_some_and(|claim| claim.downcast::<HeldClaim>().is_ok());
+        self.received.lock().push((message, own));
+        Answer::ok(Arc::new(FixedReply(Bytes::new())))
+    }
+
+    fn receive(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+        self.receive_claimed(caller, message, None)
+    }
+}
+
+#[tokio::test]
+async fn the_second_of_two_writers_at_one_instant_is_refused_at_its_write() {
+    let sink = Arc::new(OneAtATime::default());
+    let open = || MessageFile::new(sink.clone()).open(&Caller::named("ada"), Open::BOTH).unwrap();
+    let (first, second) = (open(), open());
+    first.write(0, b"a").wait().await.unwrap();
+    let refused = second.write(0, b"b").wait().await.unwrap_err();
+    assert_eq!(refused.code, acheron_base::Code::Busy);
+    first.write(1, b"c").wait().await.unwrap();
+    first.flush(true).wait().await.unwrap();
+    assert!(second.flush(true).wait().await.is_err(), "the rest of a refused message is no message");
+    second.write(0, b"d").wait().await.unwrap();
+    second.closed();
+    drop(first);
+    assert_eq!(*sink.received.lock(), [("ac".to_owned(), true), ("d".to_owned(), true)]);
+    assert!(!*sink.held.lock(), "a claim ends with its message");
+}

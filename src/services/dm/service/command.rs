@@ -1,6 +1,5 @@
 //! The operations of the service and their answers. Only `service` uses it.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -13,13 +12,12 @@ use super::GameSession;
 use super::session::said;
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
-use acheron_base::{Error, Result, blocking};
+use acheron_base::{Result, blocking};
 use acheron_dm::act::{Act, ActResult};
-use acheron_dm::files::Files;
+use acheron_dm::continuity;
 use acheron_dm::init::{self, Answers};
 use acheron_dm::mechanics::maps::MapChange;
 use acheron_dm::tools::Call;
-use acheron_dm::{continuity, load, world};
 use acheron_vfs::Node;
 
 /// The game master.
@@ -81,6 +79,11 @@ pub enum Command {
     },
     /// Opens a campaign again whose story has ended.
     PlayOn {
+        #[serde(default)]
+        campaign: Option<String>,
+    },
+    /// Ends the wait for a narrator that is silent: the rules engine tells the turn.
+    SkipNarrator {
         #[serde(default)]
         campaign: Option<String>,
     },
@@ -169,6 +172,7 @@ impl Service for Dm {
             Operation::execute("undo").example(json!({})).gives::<TextOutput>(),
             Operation::execute("rebuild").example(json!({})).gives::<TextOutput>(),
             Operation::execute("play_on").example(json!({})).gives::<TextOutput>(),
+            Operation::execute("skip_narrator").example(json!({})).gives::<TextOutput>(),
             Operation::read("check").example(json!({})),
             Operation::read("replay").example(json!({})).gives::<ReplayReport>(),
             Operation::read("map").example(json!({})).gives::<TextOutput>(),
@@ -212,6 +216,11 @@ impl Service for Dm {
             Command::Undo { campaign } => self.act(cx, campaign, Act::Undo).await,
             Command::Rebuild { campaign } => self.act(cx, campaign, Act::Rebuild).await,
             Command::PlayOn { campaign } => self.act(cx, campaign, Act::PlayOn).await,
+            Command::SkipNarrator { campaign } => {
+                let campaign = session.meant(campaign).await?;
+                session.skip_narrator(&campaign)?;
+                Ok(told(campaign, said("the rules engine tells the turn\n".into())))
+            }
             Command::Check { cartridge: Some(id), .. } => {
                 let session = session.clone();
                 let report = blocking(move || session.campaigns().inspect(&id)).await?;
@@ -234,7 +243,9 @@ impl Service for Dm {
                 let output = blocking(move || super::files::map(&save, &world)).await?;
                 Ok(told(campaign, said(output)))
             }
-            Command::ChangeMap { cartridge, change, reason } => self.change_map(cx, cartridge, change, reason).await,
+            Command::ChangeMap { cartridge, change, reason } => {
+                session.change_map(Some(cx), cartridge, change, reason).await.map(Output::Plain)
+            }
             Command::Tools { role, tool_calls, scope_confirmed, campaign } => {
                 session.tools(Some(cx), &role, campaign, tool_calls, scope_confirmed).await.map(Output::Plain)
             }
@@ -259,26 +270,5 @@ impl Dm {
         let campaign = self.session.meant(campaign).await?;
         let done = self.session.act(&tells(cx, &campaign), &campaign, act).await?;
         Ok(told(campaign, done))
-    }
-
-    async fn change_map(&self, cx: &Cx, cartridge: String, change: MapChange, reason: String) -> Result<Output> {
-        let (session, cx) = (self.session.clone(), cx.clone());
-        blocking(move || {
-            let world = session.campaigns().cartridge(&cartridge)?;
-            let known = |at: &str| world.object(at).is_some_and(|object| object.kind == world::ObjectKind::Loc);
-            let map = world.map.change(&change, &reason, known)?;
-            let path = load::map_path(&world.files);
-            let path = path.ok_or_else(|| Error::not_found(format!("cartridge {cartridge} has no map")))?;
-            let text = serde_json::to_string_pretty(&map).map_err(|fault| Error::internal(fault.to_string()))?;
-            let changed = json!({"version": map.version, "reason": map.reason});
-            let by = {
-                let changed = changed.clone();
-                ChangedBy::call(&cx, move |_| changed.clone())
-            };
-            let written = Files::from([(path.to_owned(), format!("{text}\n"))]);
-            session.campaigns().write_cartridges(&by, BTreeMap::from([(cartridge, written)]), &ActResult::default())?;
-            Ok(Output::Plain(changed))
-        })
-        .await
     }
 }

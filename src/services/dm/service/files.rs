@@ -10,17 +10,17 @@ use serde_json::{Value, json};
 
 use super::super::store::{ChangedBy, Save};
 use super::GameSession;
-use super::session::in_a_turn;
-use acheron_base::{Error, Result, blocking};
+use super::session::{TurnClaim, in_a_turn};
+use acheron_base::{Code, Error, Result, blocking};
 use acheron_dm::act::JOURNAL;
 use acheron_dm::answer::{self, LastAnswer};
 use acheron_dm::files::{ReadFiles, need};
-use acheron_dm::input::begins;
+use acheron_dm::input::{Input, begins, parse};
 use acheron_dm::state::State;
 use acheron_dm::world::Cartridge;
 use acheron_dm::{boot, continuity, json as panels, pack, players, session as sessions, story, tools};
 use acheron_vfs::{
-    Answer, Caller, ComputedFile, Listing, MessageFile, MessageSink, Node, Reply, ReplyFn, text, waiting,
+    Answer, Caller, ComputedFile, Listing, MessageClaim, MessageFile, MessageSink, Node, Reply, ReplyFn, text, waiting,
 };
 
 pub(super) fn files(session: &Arc<GameSession>) -> Vec<(String, Node)> {
@@ -233,12 +233,17 @@ fn status(session: &Arc<GameSession>, id: &str) -> ComputedFile {
             let save = session.campaigns().campaign(&id)?;
             let kept = LastAnswer::read(&save)?.map_or(Value::Null, |kept| kept.error);
             let error = unkept(&session, &id)?.map_or(kept, |refusal| json!(refusal));
-            let state = match (session.turn_of(&id).is_busy(), error.is_null()) {
-                (true, _) => "playing",
-                (false, true) => "idle",
-                (false, false) => "refused",
+            let turn = session.turn_of(&id);
+            let (state, error) = match (turn.is_busy(), error.is_null()) {
+                (true, _) => ("playing", Value::Null),
+                (false, true) => ("idle", error),
+                (false, false) => ("refused", error),
             };
-            let status = json!({"state": state, "initialised": save.initialised(), "error": error});
+            let mut status = json!({"state": state, "initialised": save.initialised(), "error": error});
+            if turn.is_asking() {
+                status["waits_for"] = json!("narrator");
+                status["cancel"] = json!(format!("echo '{{\"campaign\":\"{id}\"}}' > control/skip_narrator.json"));
+            }
             Ok(Bytes::from(panels::render(&status)))
         }))
     })
@@ -275,27 +280,53 @@ impl MessageSink for MoveFile {
         if turn.is_busy() { Err(in_a_turn(&self.id)) } else { Ok(()) }
     }
 
-    /// Headers that every game has are known at once; only for another word is the cartridge asked.
+    /// Headers that every game has are known at once; only for another word is the cartridge asked. A line that is a whole move is
+    /// checked as a whole, because a shell loses a refusal at `close(2)`.
     fn begins(&self, _caller: &Caller, text: &str) -> Answer<bool> {
-        if let Ok(begun) = begins(text, &[]) {
-            return Answer::ok(begun);
-        }
+        let whole = text.ends_with('\n') && matches!(parse(text, &[]), Ok(Input::Move(_)));
         let (session, id, text) = (self.session.clone(), self.id.clone(), text.to_owned());
-        Answer::soon(async move { of(&session)?.begins(&id, text).await })
+        match begins(&text, &[]) {
+            Ok(_) if whole => Answer::soon(async move { of(&session)?.admits(&id, text).await }),
+            Ok(begun) => Answer::ok(begun),
+            Err(_) => Answer::soon(async move { of(&session)?.begins(&id, text).await }),
+        }
     }
 
+    fn claim(&self, _caller: &Caller) -> Result<Option<MessageClaim>> {
+        Ok(Some(Box::new(of(&self.session)?.turn_of(&self.id).claim(&self.id)?)))
+    }
+
+    /// A second writer is told so itself; the answer to the first one's input stays.
     fn refused(&self, _caller: &Caller, error: &Error) {
-        if let Ok(session) = of(&self.session) {
+        if let Ok(session) = of(&self.session)
+            && error.code != Code::Busy
+        {
             session.turn_of(&self.id).refused(error);
         }
     }
 
-    fn receive(&self, _caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+    fn receive(&self, caller: &Caller, message: String) -> Answer<Arc<dyn Reply>> {
+        match self.claim(caller) {
+            Ok(claim) => self.receive_claimed(caller, message, claim),
+            Err(busy) => Answer::refuse(busy),
+        }
+    }
+
+    fn receive_claimed(
+        &self,
+        _caller: &Caller,
+        message: String,
+        claim: Option<MessageClaim>,
+    ) -> Answer<Arc<dyn Reply>> {
         let (session, id) = (self.session.clone(), self.id.clone());
+        let claim = claim.and_then(|claim| claim.downcast::<TurnClaim>().ok());
         Answer::soon(async move {
             // A task of its own: a turn runs to its end even if the player closes the file.
             let session = of(&session)?;
-            let played = tokio::spawn(async move { session.play(&ChangedBy::no_call(), &id, &message).await }).await;
+            let claim = claim.map_or_else(|| session.turn_of(&id).claim(&id), |claim| Ok(*claim))?;
+            let played =
+                tokio::spawn(async move { session.play_claimed(&ChangedBy::no_call(), &id, &message, claim).await })
+                    .await;
             let done = played.map_err(|fault| Error::internal(format!("the turn stopped: {fault}")))??;
             let said = Bytes::from(done.output);
             Ok(Arc::new(ReplyFn(move || Answer::ok(said.clone()))) as Arc<dyn Reply>)

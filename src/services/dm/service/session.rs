@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{Notify, OwnedMutexGuard, watch};
 
 use super::super::narrator::Narrator;
 use super::super::store::{Campaigns, ChangedBy, Save};
@@ -17,7 +17,6 @@ use acheron_dm::brief::Brief;
 use acheron_dm::files::{self, ReadFiles as _};
 use acheron_dm::init;
 use acheron_dm::input::{Control, Input, begins, parse};
-use acheron_dm::proposal::FAILED;
 use acheron_dm::turn::ready;
 use acheron_dm::world::Cartridge;
 use acheron_vfs::Listing;
@@ -26,7 +25,7 @@ use acheron_vfs::Listing;
 /// directories that the service shows.
 pub struct GameSession {
     campaigns: Campaigns,
-    narrator: Arc<dyn Narrator>,
+    pub(super) narrator: Arc<dyn Narrator>,
     clock: Clock,
     turns: Mutex<HashMap<String, Arc<CampaignTurn>>>,
     /// The directory of campaigns; a new campaign is added to it.
@@ -39,8 +38,11 @@ pub struct GameSession {
 
 /// The turn of one campaign. It holds the lock that a turn takes, whether one is under way, and the last refusal.
 pub(super) struct CampaignTurn {
-    lock: tokio::sync::Mutex<()>,
+    lock: Arc<tokio::sync::Mutex<()>>,
     busy: watch::Sender<bool>,
+    /// Whether the turn waits for the narrator, and how that wait is ended.
+    pub(super) asking: AtomicBool,
+    pub(super) skip: Notify,
     refusal: Mutex<Option<Error>>,
     /// The directory of its session files; names are in memory, only their bytes are on disk.
     pub sessions: Arc<Listing>,
@@ -63,12 +65,25 @@ impl CampaignTurn {
         *self.busy.borrow()
     }
 
+    /// The right to play the next input. While it is held, every other input is refused.
+    pub fn claim(&self, id: &str) -> Result<TurnClaim> {
+        self.lock.clone().try_lock_owned().map_err(|_| in_a_turn(id))
+    }
+
+    /// Whether the turn under way waits for the narrator.
+    pub fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Relaxed)
+    }
+
     /// Waits until no turn is under way.
     pub async fn quiet(&self) {
         // The sender lives as long as `self`, so this ends only when the value changes.
         let _ = self.busy.subscribe().wait_for(|busy| !busy).await;
     }
 }
+
+/// The right to play the next input of a campaign.
+pub(super) type TurnClaim = OwnedMutexGuard<()>;
 
 /// Clears the busy flag when the turn ends, in whatever way.
 struct BusyGuard<'a>(&'a watch::Sender<bool>);
@@ -126,10 +141,11 @@ impl GameSession {
     pub(super) fn turn_of(&self, id: &str) -> Arc<CampaignTurn> {
         let mut turns = self.turns.lock();
         let fresh = || {
-            let (lock, busy) = (tokio::sync::Mutex::default(), watch::Sender::new(false));
             Arc::new(CampaignTurn {
-                lock,
-                busy,
+                lock: Arc::default(),
+                busy: watch::Sender::new(false),
+                asking: AtomicBool::new(false),
+                skip: Notify::new(),
                 refusal: Mutex::default(),
                 sessions: Arc::new(Listing::timed(&self.clock)),
                 files: Arc::new(Listing::timed(&self.clock)),
@@ -151,10 +167,23 @@ impl GameSession {
 
     /// Plays one input: a move, or a control instruction.
     pub async fn play(self: &Arc<Self>, by: &ChangedBy, id: &str, input: &str) -> Result<ActResult> {
+        let claim = self.turn_of(id).claim(id)?;
+        self.play_claimed(by, id, input, claim).await
+    }
+
+    /// Plays one input whose right to be played was claimed before.
+    pub(super) async fn play_claimed(
+        self: &Arc<Self>,
+        by: &ChangedBy,
+        id: &str,
+        input: &str,
+        _claim: TurnClaim,
+    ) -> Result<ActResult> {
         let turn = self.turn_of(id);
-        let _lock = turn.lock.try_lock().map_err(|_| in_a_turn(id))?;
         turn.busy.send_replace(true);
         let _over = BusyGuard(&turn.busy);
+        // Until there is an answer, the answer is that there is none: a host that is killed cannot say so later.
+        let _ = self.keep(id, Err(answer::unfinished(input))).await;
         let mut answer = self.answer(by, id, input).await;
         *turn.refusal.lock() = answer.as_ref().err().cloned();
         let kept = match &answer {
@@ -219,9 +248,23 @@ impl GameSession {
             Ok(Brief::new(&ready(save.context(&world, &at), &text)?, &text, &world))
         })
         .await?;
-        // A narrator that fails counts as silent.
-        let proposal = self.narrator.propose(&brief).await.unwrap_or_else(|fault| Some(json!({FAILED: fault.message})));
+        let proposal = self.proposal(id, &brief).await;
         self.act(by, id, Act::Turn { input: input.trim_end_matches('\n').to_owned(), proposal }).await
+    }
+
+    /// Refuses a whole move by what the campaign knows, before anything is played.
+    pub(super) async fn admits(self: &Arc<Self>, id: &str, text: String) -> Result<bool> {
+        let (session, own) = (self.clone(), id.to_owned());
+        let admitted = blocking(move || {
+            let (save, world) = session.campaigns.play(&own)?;
+            let at = session.now();
+            ready(save.context(&world, &at), &text).map(|_| true)
+        })
+        .await;
+        if let Err(fault) = &admitted {
+            self.keep(id, Err(fault.clone())).await?;
+        }
+        admitted
     }
 
     /// Plays one act on one campaign.

@@ -12,8 +12,11 @@ use crate::service::Cx;
 use acheron_base::{Error, Result, blocking};
 use acheron_dm::act::{Act, ActResult};
 use acheron_dm::files::Files;
+use acheron_dm::load;
+use acheron_dm::mechanics::maps::MapChange;
 use acheron_dm::tools::control::{self, Plan, is_control};
 use acheron_dm::tools::{self, Call, Role, run};
+use acheron_dm::world::ObjectKind;
 
 impl GameSession {
     /// Runs tool calls of a role. Calls that only read run first. The changes of a batch are one transaction: if one call
@@ -126,6 +129,33 @@ impl GameSession {
                 changed.iter().for_each(|id| session.show_cartridge(id));
             }
             Ok(told)
+        })
+        .await
+    }
+}
+
+impl GameSession {
+    /// Changes the map of a cartridge: a version more, with its reason. Campaigns note the version with their next move.
+    pub(super) async fn change_map(
+        self: &Arc<Self>,
+        cx: Option<&Cx>,
+        cartridge: String,
+        change: MapChange,
+        reason: String,
+    ) -> Result<Value> {
+        let (session, cx) = (self.clone(), cx.cloned());
+        blocking(move || {
+            let world = session.campaigns().cartridge(&cartridge)?;
+            let known = |at: &str| world.object(at).is_some_and(|object| object.kind == ObjectKind::Loc);
+            let map = world.map.change(&change, &reason, known)?;
+            let path = load::map_path(&world.files);
+            let path = path.ok_or_else(|| Error::not_found(format!("cartridge {cartridge} has no map")))?;
+            let text = serde_json::to_string_pretty(&map).map_err(|fault| Error::internal(fault.to_string()))?;
+            let changed = json!({"version": map.version, "reason": map.reason});
+            let by = ends_with_value(cx.as_ref(), &changed);
+            let written = Files::from([(path.to_owned(), format!("{text}\n"))]);
+            session.campaigns().write_cartridges(&by, BTreeMap::from([(cartridge, written)]), &ActResult::default())?;
+            Ok(changed)
         })
         .await
     }

@@ -42,6 +42,30 @@ fn a_change_has_a_reason_and_a_version_and_leaves_a_lawful_map() {
 }
 
 #[test]
+fn a_change_makes_no_way_twice_to_itself_or_in_no_time() {
+    let known = |at: &str| at.len() == 2;
+    let link = |from: &str, to: &str, kind: &str, minutes| MapChange::Link {
+        from: from.into(),
+        to: to.into(),
+        kind: kind.into(),
+        minutes,
+    };
+    for (change, why) in [
+        (link("@b", "@a", "road", 5), "two ways of kind road join @b and @a"),
+        (link("@a", "@a", "trail", 5), "from @a to itself"),
+        (link("@a", "@c", "trail", 0), "takes no time"),
+        (link("@1", "@c", "trail", 5), "@1, which is the number of a node: ways name places by their handles"),
+    ] {
+        let refused = map().change(&change, "a bridge", known).unwrap_err().message;
+        assert!(refused.contains(why), "{refused}");
+    }
+    map().change(&link("@a", "@b", "secret", 5), "a second way of another kind", known).unwrap();
+    for reason in ["a\nb", "a [HUD] b", "a \u{1b}[31m b", "a\u{200b}b", &"x".repeat(201)] {
+        assert!(map().change(&link("@a", "@c", "trail", 5), reason, known).is_err(), "{reason:?}");
+    }
+}
+
+#[test]
 fn the_shortest_way_passes_only_where_it_may() {
     assert_eq!(map().path("@a", "@c", |_| true), Some((vec!["@a".into(), "@b".into(), "@c".into()], 20)));
     assert_eq!(map().path("@a", "@d", |at| at != "@b"), None);
