@@ -85,7 +85,7 @@ impl TestHost {
         let context = test_context(&store, clock.clone(), access);
         let jobs = context.jobs.clone();
         let (symbol_store, filling) =
-            open_symbols(&spec::SymbolsSpec::default(), &store, crate::services::symbols::catalogue::shipped())
+            open_symbols(&spec::SymbolsSpec::default(), &store, crate::services::symbols::catalogue::shipped(), Arc::default())
                 .unwrap();
         filling.wait().unwrap();
         let library = Arc::new(Library::built_in());
