@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{CommandResult, Failure, root};
-use acheron_base::{Code, Error};
 use crate::services::terminal;
+use acheron_base::{Code, Error};
 use acheron_sandbox::{ForegroundEnd, Plan, Terminal};
 
 /// Run a program in an agent's sandbox, as that agent.

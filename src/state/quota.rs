@@ -76,7 +76,9 @@ impl Quotas {
             }
             QuotaKind::Memories => ("memory_bytes", limits.memory_bytes, "bytes", "the memories", "write less"),
             QuotaKind::Files => ("files_bytes", limits.files_bytes, "bytes", "the files of the agent", "remove some"),
-            QuotaKind::Symbols => ("symbols_bytes", limits.symbols_bytes, "bytes", "the symbols of the agent", "write less"),
+            QuotaKind::Symbols => {
+                ("symbols_bytes", limits.symbols_bytes, "bytes", "the symbols of the agent", "write less")
+            }
             QuotaKind::LinksPerPage => ("links_per_page", limits.links_per_page, "links", "the page", "divide it"),
         };
         let total = used.saturating_add(more);

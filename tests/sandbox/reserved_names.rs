@@ -328,8 +328,8 @@ fn bytes_written_through_a_mapping_are_bounded() {
     let dir = on_disk();
     let script = "import mmap, os, time
 files = [os.open(f'big{n}', os.O_CREAT | os.O_RDWR) for n in range(16)]
+for file in files: os.ftruncate(file, 32 << 20)
 for file in files:
-    os.ftruncate(file, 32 << 20)
     with mmap.mmap(file, 32 << 20) as memory:
         for page in range(0, 32 << 20, 4096): memory[page] = 1
         memory.flush()
@@ -370,12 +370,16 @@ open('deeper/../free', 'a').close(); os.mkdir('/tmp/d'); print('the rest goes on
 #[test]
 fn files_are_counted_for_all_programs_of_an_agent_together() {
     let dir = project();
-    let mut plan = protecting(shell("for n in 1 2 3; do mkdir d$1$n; rmdir d$1$n; done; echo done"), dir.path(), &PROTECTED);
+    let mut plan =
+        protecting(shell("for n in 1 2 3; do mkdir d$1$n; rmdir d$1$n; done; echo done"), dir.path(), &PROTECTED);
     let limits = acheron_sandbox::AgentLimits { disk_files: 8, ..Default::default() };
     let (host, owner) = (acheron_sandbox::host_id(), "charon".to_owned());
     plan.together = Some(acheron_sandbox::SharedLimits { host, owner, limits });
     let ran: Vec<String> = (0..4)
-        .map(|_| block(run(&plan)).map_or_else(|refused| refused.message, |seen| format!("{} {}", seen.out.trim(), seen.err.len() > 0)))
+        .map(|_| {
+            block(run(&plan))
+                .map_or_else(|refused| refused.message, |seen| format!("{} {}", seen.out.trim(), seen.err.len() > 0))
+        })
         .collect();
     assert_eq!(ran[..3], ["done false", "done false", "done true"]);
     assert!(ran[3].contains("sandbox.agent_limits.disk_files"), "{ran:?}");

@@ -23,7 +23,8 @@ pub struct Limits {
     pub scratch_bytes: u64,
     /// The size limit of a file.
     pub file_bytes: u64,
-    /// How many bytes may be written to the projects in all. Above it files cannot be opened for writing (`EDQUOT`).
+    /// How many bytes may be written to the projects in all; those written to control files count, too. Above it files
+    /// cannot be opened for writing (`EDQUOT`), and programs that go on through mapped memory are killed.
     #[schemars(range(min = 1_048_576))]
     pub disk_bytes: u64,
     /// How many files and directories may be made in the projects in all. Above it none is made (`EDQUOT`).

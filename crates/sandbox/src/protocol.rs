@@ -77,7 +77,10 @@ mod tests {
             Message::Init { pid: 7 },
             Message::Ready { confinement: Confinement::default(), grouped: true },
             Message::Failed { error: Error::not_found("no\nsuch program") },
-            Message::Ended { status: ExitStatus { code: Some(3), signal: None }, used: UsedDisk { bytes: 7, files: 1 } },
+            Message::Ended {
+                status: ExitStatus { code: Some(3), signal: None },
+                used: UsedDisk { bytes: 7, files: 1 },
+            },
         ];
         for message in messages {
             let line = message.line();

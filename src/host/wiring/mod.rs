@@ -22,9 +22,9 @@ mod web_search;
 use std::sync::Arc;
 
 use crate::service::{Serve, typed};
+use crate::services;
 use crate::services::symbols::service::Symbols;
 use crate::services::terminal::{Terminal, TerminalParts};
-use crate::services;
 use crate::spec::ServiceScope;
 use acheron_base::{Code, Result};
 use acheron_store::Tx;

@@ -92,6 +92,8 @@ mod tests {
         let more = written.check(&by("agent mal"), &ledger[1..2]).unwrap();
         written.add(&by("agent mal"), 400 - more + 1);
         assert_eq!(written.check(&by("agent mal"), &ledger[1..2]).unwrap_err().errno(), libc::EDQUOT);
-        assert!(written.check(&by("agent ada"), &ledger[1..2]).is_ok() && written.check(&by("operator"), &ledger).is_ok());
+        assert!(
+            written.check(&by("agent ada"), &ledger[1..2]).is_ok() && written.check(&by("operator"), &ledger).is_ok()
+        );
     }
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::foreground::{FOREGROUND, ForegroundFile};
 use super::command::{self, Command, Executed, Output, SessionList, SessionOutput, Typed};
+use super::foreground::{FOREGROUND, ForegroundFile};
 use super::run::{ProgramRun, StreamListener};
-use super::session::Session;
 use super::running_programs::{RunningProgram, RunningPrograms, stopped};
+use super::session::Session;
 use super::shells::Shells;
 use super::surroundings::Surroundings;
 use super::{files, shown_plan, text};

@@ -59,7 +59,9 @@ impl Call {
     /// The name under which it makes a file or a directory, if it makes one. Another name for a file is none.
     pub fn made(&self) -> Option<PathArg> {
         match *self {
-            Call::Open { path, flags, .. } => (flags & (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY) != 0).then_some(path),
+            Call::Open { path, flags, .. } => {
+                (flags & (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY) != 0).then_some(path)
+            }
             Call::MakeDirectory { path, .. } | Call::MakeNode { path, .. } | Call::Symlink { path, .. } => Some(path),
             Call::Link { .. } | Call::Rename { .. } | Call::Remove { .. } => None,
         }
