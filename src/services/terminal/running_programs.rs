@@ -18,10 +18,10 @@ const TRIES: usize = 100;
 
 /// All running programs.
 #[derive(Default)]
-pub struct RunningPrograms(Mutex<Entries>);
+pub struct RunningPrograms(Mutex<ProgramEntries>);
 
 #[derive(Default)]
-struct Entries {
+struct ProgramEntries {
     /// Counts the changes of rights: a plan that was made before one may allow too much.
     changes: u64,
     next: u64,
