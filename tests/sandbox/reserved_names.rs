@@ -378,7 +378,7 @@ fn files_are_counted_for_all_programs_of_an_agent_together() {
     let ran: Vec<String> = (0..4)
         .map(|_| {
             block(run(&plan))
-                .map_or_else(|refused| refused.message, |seen| format!("{} {}", seen.out.trim(), seen.err.len() > 0))
+                .map_or_else(|refused| refused.message, |seen| format!("{} {}", seen.out.trim(), !seen.err.is_empty()))
         })
         .collect();
     assert_eq!(ran[..3], ["done false", "done false", "done true"]);
