@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::follow::{Dim, TurnFollower};
+use super::plain_text::for_stdout as shown;
 use super::{CommandResult, root};
 use acheron_base::{Error, Result};
 
@@ -55,26 +56,6 @@ impl ChatArgs {
         runtime.shutdown_background(); // a read that still waits must not keep the program
         Ok(code?)
     }
-}
-
-/// The agent's text for standard output; on a terminal, control characters are escaped.
-fn shown(text: &str) -> String {
-    match std::io::stdout().is_terminal() {
-        true => plain(text),
-        false => text.to_owned(),
-    }
-}
-
-/// The text with all control characters escaped, apart from line ends and tabs.
-fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter.is_control() && !matches!(letter, '\n' | '\t') {
-            true => plain.extend(letter.escape_default()),
-            false => plain.push(letter),
-        }
-    }
-    plain
 }
 
 struct Conversation {
@@ -133,7 +114,7 @@ impl Conversation {
                         failed = true;
                     }
                     Err(error) => {
-                        println!("! {error}\n");
+                        println!("! {}\n", shown(&error.to_string()));
                         failed = true;
                     }
                 },
@@ -243,13 +224,4 @@ fn jobs(home: &Path, most: usize) -> Result<String> {
         page.push_str(&format!("{id}  {:<11} {}.{}\n", word("state"), word("service"), word("operation")));
     }
     Ok(page)
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn what_an_agent_says_gives_no_orders_to_a_terminal() {
-        let said = super::plain("a\tb\n\u{1b}]52;c;eA==\u{7}\u{9b}2J\r\u{7f}é");
-        assert_eq!(said, "a\tb\n\\u{1b}]52;c;eA==\\u{7}\\u{9b}2J\\r\\u{7f}é");
-    }
 }

@@ -2,15 +2,16 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::{CommandResult, Failure, root};
+use crate::services::terminal;
 use acheron_base::{Code, Error};
-use acheron_sandbox::{Plan, Terminal};
+use acheron_sandbox::{ForegroundEnd, Plan, Terminal};
 
 /// Run a program in an agent's sandbox, as that agent.
 ///
@@ -18,7 +19,8 @@ use acheron_sandbox::{Plan, Terminal};
 ///
 /// The exit status is that of the program, or 128 + N after signal N; 127 if the program is not found, 126 if it may not be
 /// executed, 1 if the sandbox cannot be built.
-/// The program ends when the host ends.
+/// The program ends when the host ends, when a right that it was started with is taken away from its agent, and when this
+/// command is told to end by a signal; Ctrl-C at the terminal is for the program.
 #[derive(Args)]
 pub struct ExecArgs {
     /// Mount point [default: the only mount]
@@ -35,7 +37,7 @@ pub struct ExecArgs {
 impl ExecArgs {
     pub fn run(self) -> CommandResult {
         let root = root::choose_living(self.root.as_deref())?;
-        let mut plan = plan(&root, &self.agent)?;
+        let (mut plan, mut foreground) = plan(&root, &self.agent)?;
         plan.argv = self.command;
         plan.terminal = Terminal::Shared;
         for name in ["TERM", "COLORTERM"] {
@@ -43,9 +45,13 @@ impl ExecArgs {
                 plan.env.insert(name.to_owned(), value);
             }
         }
-        match acheron_sandbox::run_in_foreground(&plan, host_process(&root)).map_err(not_started)? {
-            Some(ended) => Ok(ExitCode::from(u8::try_from(ended.status()).unwrap_or(1))),
-            None => Err(Error::unavailable("the host has ended, and the program with it").into()),
+        let host = host_process(&root);
+        let until: Vec<BorrowedFd<'_>> =
+            [foreground.as_fd()].into_iter().chain(host.as_ref().map(AsFd::as_fd)).collect();
+        match acheron_sandbox::run_in_foreground(&plan, &until).map_err(not_started)? {
+            ForegroundEnd::Ended(status) => Ok(ExitCode::from(u8::try_from(status.status()).unwrap_or(1))),
+            ForegroundEnd::Signalled(number) => Ok(ExitCode::from(u8::try_from(128 + number).unwrap_or(1))),
+            ForegroundEnd::Stopped(_) => Err(why_it_ended(&mut foreground).into()),
         }
     }
 }
@@ -81,10 +87,33 @@ fn whole(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(text)
 }
 
-/// The sandbox plan that the host would use for a program of this agent.
-fn plan(root: &Path, agent: &str) -> Result<Plan, Failure> {
+/// Why the host ended the program; the host itself may have ended.
+fn why_it_ended(foreground: &mut File) -> Error {
+    let said = line(foreground).ok().and_then(|line| serde_json::from_slice::<serde_json::Value>(&line).ok());
+    match said.as_ref().and_then(|said| said["ended_because"].as_str()) {
+        Some(why) => terminal::ended_because(why),
+        None => Error::unavailable("the host has ended, and the program with it"),
+    }
+}
+
+/// The next line of a file that is read no further.
+fn line(file: &mut File) -> std::io::Result<Vec<u8>> {
+    let (mut line, mut room) = (Vec::new(), vec![0; 1 << 16]);
+    while !line.ends_with(b"\n") {
+        match file.read(&mut room)? {
+            0 => break,
+            count => line.extend(&room[..count]),
+        }
+    }
+    Ok(line)
+}
+
+/// The plan of the host for a program of this agent, and the file that stands for the program as long as it is open.
+fn plan(root: &Path, agent: &str) -> Result<(Plan, File), Failure> {
     let agents = root.join("agents");
-    let text = whole(&agents.join(agent).join("terminal/sandbox.json")).map_err(|err| {
+    let path = agents.join(agent).join("terminal/sessions").join(terminal::FOREGROUND);
+    let opened = File::open(path).and_then(|mut file| Ok((line(&mut file)?, file)));
+    let (text, file) = opened.map_err(|err| {
         let known = std::fs::read_dir(&agents).into_iter().flatten().flatten().map(|entry| entry.file_name());
         let known: Vec<String> =
             known.map(|name| name.to_string_lossy().into_owned()).filter(|name| name != "self").collect();
@@ -98,5 +127,6 @@ fn plan(root: &Path, agent: &str) -> Result<Plan, Failure> {
         }
     })?;
     let plan = serde_json::from_slice(&text);
-    Ok(plan.map_err(|err| Error::unavailable(format!("the host's plan cannot be read: {err}")))?)
+    let plan = plan.map_err(|err| Error::unavailable(format!("the host's plan cannot be read: {err}")))?;
+    Ok((plan, file))
 }

@@ -11,6 +11,7 @@ mod log_rotation;
 mod man;
 pub mod manual;
 mod mount;
+mod plain_text;
 mod restore;
 mod root;
 mod status;
@@ -50,7 +51,7 @@ const ENVIRONMENT: [(&str, &str); 6] = [
 
 /// Prints a part of a list. A reader that has gone away, such as `head`, has seen enough.
 fn say(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    let _ = std::io::stdout().write_all(plain_text::for_stdout(text).as_bytes());
 }
 
 fn after() -> String {
@@ -134,9 +135,9 @@ pub fn run() -> ExitCode {
 fn complain(failure: &Failure) {
     let (red, bold, plain) = if coloured() { ("\x1b[31m", "\x1b[1m", "\x1b[0m") } else { ("", "", "") };
     let mut stderr = std::io::stderr().lock();
-    _ = writeln!(stderr, "{red}error:{plain} {}", failure.error);
+    _ = writeln!(stderr, "{red}error:{plain} {}", plain_text::for_stderr(&failure.error.to_string()));
     if let Some(hint) = &failure.hint {
-        _ = writeln!(stderr, "{bold}hint:{plain} {hint}");
+        _ = writeln!(stderr, "{bold}hint:{plain} {}", plain_text::for_stderr(hint));
     }
 }
 
@@ -178,7 +179,8 @@ fn called() -> String {
 
 /// Logs go to standard error.
 fn log(default: &str) {
-    let filter = std::env::var("ACHERON_LOG").unwrap_or_else(|_| default.to_owned());
+    // What agents do in a project must not fill the log with the remarks of the library that watches it.
+    let filter = std::env::var("ACHERON_LOG").unwrap_or_else(|_| format!("{default},notify=error"));
     let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_default();
     let logger = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(coloured()).with_writer(|| LogWriter);
     _ = logger.try_init(); // a logger that is already set is kept

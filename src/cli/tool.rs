@@ -8,6 +8,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::plain_text::for_stdout;
 use super::{CommandResult, root};
 use crate::agent::tools::{self, Misuse, MountTools};
 use acheron_base::{Clock, Error, Ids, Random};
@@ -55,7 +56,7 @@ impl ToolArgs {
                 continue;
             }
             let answer = runtime.block_on(answer(&ground, &line));
-            writeln!(stdout, "{answer}")?;
+            writeln!(stdout, "{}", for_stdout(&answer.to_string()))?;
             stdout.flush()?;
         }
         Ok(ExitCode::SUCCESS)

@@ -55,6 +55,8 @@ impl AgentDirs {
         self.homes().remove(id);
         host.shared.runtimes.remove(id);
         host.shared.shells.leave(id);
+        host.shared.programs.rights_changed();
+        host.shared.programs.end_where(id, |_| Some(format!("the agent {id} was deleted")));
         for instance in &instances {
             host.context.unregister(id, instance.name());
         }

@@ -177,7 +177,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     faults.extend(protected_paths::keep(host).err().map(|error| error.message));
     faults.extend(people(host, &changed.agents));
     host.context.event_logs.quotas.set(host.current.spec().limits);
-    wiring::end_outdated_sessions(host);
+    wiring::end_outdated_programs(host);
     health::look(host);
     let error = (!faults.is_empty()).then(|| faults.join("; "));
     EditOutcome { at_ms, changed, at_next_mount, failed: error.is_some(), error }

@@ -55,7 +55,7 @@ pub fn settle(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     }
     host.profiles.put(id, profile.clone())?;
     host.access.follow(host.profiles.policy()?);
-    wiring::end_outdated_sessions(host);
+    wiring::end_outdated_programs(host);
     runtimes.change(id, settings)?;
     if before.spec.wake != profile.spec.wake || before.spec.budget != profile.spec.budget {
         runtimes.set_wake_rules(id, &profile.spec.wake)?;

@@ -47,7 +47,7 @@ use acheron_store::Store;
 use acheron_vfs::{Listing, Node, Tree};
 use library::LibrarySource as Library;
 use state::{HostIdentity, HostPaths, upgrade};
-use wiring::{Filling, SharedServices};
+use wiring::{Filling, SharedParts, SharedServices};
 
 pub use agent_dirs::AgentDirs;
 pub use caller_identity::CallerIdentity;
@@ -177,8 +177,15 @@ fn open(options: Options, store: Store) -> Result<(HostState, Filling)> {
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
-    let (shared, filling) =
-        SharedServices::open(&spec, &here, unasked.beside(&here, "prompts"), library.folder(), &store, &clock)?;
+    let (shared, filling) = SharedServices::open(SharedParts {
+        spec: &spec,
+        here: &here,
+        beside: unasked.beside(&here, "prompts"),
+        library: library.folder(),
+        store: &store,
+        quotas: &event_logs.quotas,
+        clock: &clock,
+    })?;
     let projects = Arc::new(projects::Projects::new(&clock));
     let context =
         ServiceContext::new(all_jobs, event_logs, store.clone(), access.clone(), tokio::runtime::Handle::current());

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::HostState;
 use super::binds;
@@ -17,7 +17,7 @@ use crate::spec::{Bind, ProjectDir, ProjectSpec};
 use acheron_base::host_dir::Source;
 use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
-use acheron_vfs::{Caller, Listing, Node, pretty, text};
+use acheron_vfs::{Caller, Listing, Node, live, pretty, text};
 
 /// The directory, and what notices changes below it.
 pub struct Projects {
@@ -164,18 +164,29 @@ fn stale(mount: &Arc<Mount>) -> MarkStale {
 
 fn one(host: &HostState, id: &str, project: &ProjectSpec) -> Listing {
     let how = if binds::mirrored(project, &host.paths.here) { "mirror" } else { "kernel" };
-    let binds: Vec<_> = project
-        .binds
-        .iter()
-        .map(|(at, bind)| {
-            json!({ "bind_path": at, "target_path": bind.path, "read_only": bind.read_only, "shown_by": how })
-        })
-        .collect();
+    let meta = meta(id, project, how);
     let readme = format!("# {id}\n\n{}\n\n`meta.json` tells which directories it binds.\n", project.about);
     Listing::timed(&host.context.clock)
         .file("README.md", text(readme))
-        .file("meta.json", text(pretty(&json!({ "project_id": id, "about": project.about, "binds": binds }))))
+        .file("meta.json", live(move |caller| Ok(pretty(&meta(*caller.principal() == Principal::Operator)))))
         .with("fs", fs(host, id, project))
+}
+
+/// `meta.json`. Paths of the host are for the operator alone.
+fn meta(id: &str, project: &ProjectSpec, how: &'static str) -> impl Fn(bool) -> Value + Send + Sync + 'static {
+    let (id, project) = (id.to_owned(), project.clone());
+    move |operator| {
+        let binds = project.binds.iter().map(|(at, bind)| {
+            let path = operator.then_some(&bind.path);
+            match path {
+                Some(path) => {
+                    json!({ "bind_path": at, "target_path": path, "read_only": bind.read_only, "shown_by": how })
+                }
+                None => json!({ "bind_path": at, "read_only": bind.read_only, "shown_by": how }),
+            }
+        });
+        json!({ "project_id": id, "about": project.about, "binds": binds.collect::<Vec<_>>() })
+    }
 }
 
 /// `fs`: the directories themselves. One that cannot be opened is logged and stays empty.

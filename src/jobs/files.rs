@@ -105,7 +105,9 @@ fn job_directory(job: &Arc<Job>, store: &Arc<dyn JobStore>) -> Listing {
         move || time(job.now().updated_at_ms)
     };
     let (progress, created) = (job.clone(), job.created_at_ms);
-    let request = request(&job.call.service, &job.call.operation, &job.call.arguments);
+    let asked = job.clone();
+    // Made when it is read: a listing of many jobs with large arguments would take long.
+    let request = move |_: &Caller| Ok(request(&asked.call.service, &asked.call.operation, &asked.call.arguments));
     let cancel = Cancel { job: job.clone(), store: store.clone() };
     Listing::default()
         .file("README.md", text(JOB))
@@ -115,7 +117,7 @@ fn job_directory(job: &Arc<Job>, store: &Arc<dyn JobStore>) -> Listing {
         .file("progress.json", live(move |_| Ok(progress_of(&progress))).modified_at(at(job)))
         .file("log.txt", job.log.clone())
         .file("log.txt.1", job.log.older())
-        .file("request.json", acheron_vfs::TextFile::new(request, time(created)))
+        .file("request.json", live(request).modified_at(move || time(created)))
         .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel))
 }
 

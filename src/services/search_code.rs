@@ -4,12 +4,13 @@ mod ignored;
 pub mod scope;
 pub mod search;
 mod sink;
+mod slots;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
@@ -19,20 +20,26 @@ use serde_json::json;
 use crate::contract::Operation;
 use crate::service::{Cx, Service};
 use crate::spec::ProjectDir;
-use acheron_base::{Result, blocking};
+use acheron_base::{Error, Result};
 use scope::Rights;
 use search::{CodeMatches, CodeQuery, SearchControl};
+pub use slots::SearchSlots;
 
 /// The directories that an agent may search, asked anew at every call: projects come and go.
 pub type FindRoots = Arc<dyn Fn(&str) -> Vec<ProjectDir> + Send + Sync>;
 
+/// How long one search may work; it may wait longer for its turn.
+const WORK: Duration = Duration::from_secs(30);
+
 pub struct SearchCode {
     roots: FindRoots,
+    slots: Arc<SearchSlots>,
 }
 
 impl SearchCode {
-    pub fn new(roots: FindRoots) -> Self {
-        SearchCode { roots }
+    /// `slots` are those of all agents.
+    pub fn new(roots: FindRoots, slots: Arc<SearchSlots>) -> Self {
+        SearchCode { roots, slots }
     }
 }
 
@@ -94,9 +101,11 @@ impl Service for SearchCode {
         let cx = cx.clone();
         let gone = StopOnDrop::default();
         let stop = gone.0.clone();
-        let found = blocking(move || {
+        let slot = self.slots.take(&cx.agent).await?;
+        let found = slots::on_quiet_thread(slot, move || {
+            let end = Instant::now() + WORK;
             let watch = SearchControl {
-                stopped: &|| stop.load(Ordering::Relaxed) || cx.is_cancelled(),
+                stopped: &|| stop.load(Ordering::Relaxed) || cx.is_cancelled() || Instant::now() > end,
                 rights: Rights {
                     may_read: &|path| cx.context.access.check(&cx.caller, acheron_vfs::Access::Read, path).is_ok(),
                     sees: &|path, dir| match dir {
@@ -106,7 +115,14 @@ impl Service for SearchCode {
                 },
                 progress: &|files, matches| cx.progress(json!({"files_searched": files, "matches": matches})),
             };
-            search::search(&roots, &query, &watch)
+            let found = search::search(&roots, &query, &watch);
+            if found.is_err() && Instant::now() > end {
+                let seconds = WORK.as_secs();
+                return Err(Error::timeout(format!(
+                    "the search took longer than {seconds} s; narrow it by `path` or `glob`, or search for a simpler pattern"
+                )));
+            }
+            found
         })
         .await;
         drop(gone);

@@ -20,6 +20,9 @@ pub struct ByteLimits {
     /// Pages and conversations of recall, open prompts, campaigns of dm, runs of phases.
     #[schemars(range(min = 1))]
     pub files_bytes: u64,
+    /// All versions of all symbols, kits and agents that it put into the symbols, which all agents share.
+    #[schemars(range(min = 1))]
+    pub symbols_bytes: u64,
     /// Arguments and results of ended jobs. If there are more, the oldest jobs go.
     #[schemars(range(min = 1))]
     pub jobs_bytes: u64,
@@ -34,6 +37,7 @@ impl Default for ByteLimits {
             signals_bytes: 64 << 20,
             memory_bytes: 512 << 20,
             files_bytes: 2 << 30,
+            symbols_bytes: 16 << 20,
             jobs_bytes: 512 << 20,
             links_per_page: 2_000,
         }
@@ -46,6 +50,7 @@ pub enum QuotaKind {
     Signals,
     Memories,
     Files,
+    Symbols,
     LinksPerPage,
 }
 
@@ -71,6 +76,9 @@ impl Quotas {
             }
             QuotaKind::Memories => ("memory_bytes", limits.memory_bytes, "bytes", "the memories", "write less"),
             QuotaKind::Files => ("files_bytes", limits.files_bytes, "bytes", "the files of the agent", "remove some"),
+            QuotaKind::Symbols => {
+                ("symbols_bytes", limits.symbols_bytes, "bytes", "the symbols of the agent", "write less")
+            }
             QuotaKind::LinksPerPage => ("links_per_page", limits.links_per_page, "links", "the page", "divide it"),
         };
         let total = used.saturating_add(more);

@@ -177,3 +177,27 @@ fn an_agent_reads_no_path_of_the_host_in_the_plan_of_its_sandbox() {
     assert!(!said.contains("source") && !said.contains("DIR") && !said.contains("/tmp"), "{said}");
     assert!(house.says("cat agents/self/terminal/sandbox.json").contains("\"source\""), "the operator reads all");
 }
+
+#[test]
+fn an_agent_reads_no_path_of_the_host_in_the_facts_of_a_project_in_errors_or_in_its_control_group() {
+    use acheron::policy::PrincipalCaller;
+    use acheron_vfs::Caller;
+    let spec = r#"{ "layout": "acheron-1", "agents": { "charon": { "projects": ["p", "q"] } }, "projects": {
+        "p": { "binds": { "/": { "path": "." } } }, "q": { "binds": { "/": { "path": "/usr/share/doc" } } } } }"#;
+    let house = crate::test_host::TestHost::prepared(spec, |here| {
+        std::os::unix::fs::symlink("../..", here.join("out")).unwrap();
+    });
+    let meta = |caller: Caller| {
+        house.inside(async |host| host.tree().read(&caller, "/projects/q/meta.json").await.map(|text| text.to_vec()))
+    };
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let by_agent = text(meta(Caller::agent("charon")).unwrap());
+    assert!(by_agent.contains("\"bind_path\": \"/\"") && !by_agent.contains("/usr/share"), "{by_agent}");
+    assert!(text(meta(Caller::operator()).unwrap()).contains("\"target_path\": \"/usr/share/doc\""));
+    let said = house.says(
+        r#"cd agents/charon
+        echo '{"query":"x","path":"/projects/p/fs/out"}' > search_code/control/search.json; jq -r .error.message search_code/result.json
+        echo '{"command":"cut -d: -f3 /proc/self/cgroup | sort -u"}' > terminal/control/exec.json; jq -r .result.stdout terminal/result.json"#,
+    );
+    assert_eq!(said, "out leads out of its directory\n/\n\n");
+}

@@ -181,7 +181,7 @@ attempt('x32 mount', 165 | 0x40000000, b'none', b'/tmp', b'tmpfs', 0, 0)",
         "unshare Operation not permitted\nsetns Operation not permitted\nclone Operation not permitted\n\
          clone3 Function not implemented\nmount Operation not permitted\numount Operation not permitted\n\
          chroot Operation not permitted\nopen_tree Operation not permitted\n\
-         open_tree_attr Operation not permitted\nhandle Operation not permitted\n\
+         open_tree_attr Function not implemented\nhandle Operation not permitted\n\
          bpf Operation not permitted\nio_uring Operation not permitted\nkeyctl Operation not permitted\n\
          module Operation not permitted\nx32 mount Function not implemented",
     );

@@ -271,3 +271,49 @@ for number in range(20000):
 print(len(instances), watches)";
     check(&python(script), "32 16384");
 }
+
+#[test]
+fn what_counts_with_the_user_of_the_host_is_bounded_per_sandbox() {
+    let script = "import ctypes, fcntl, os, resource, signal
+libc = ctypes.CDLL(None, use_errno=True)
+signal.pthread_sigmask(signal.SIG_BLOCK, [34])
+queued = 0
+def queue():
+    # SI_QUEUE, which is refused beyond the limit, and not merged as a plain kill is.
+    return libc.sigqueue(os.getpid(), 34, ctypes.c_void_p(0)) == 0
+while queued < 100000 and queue(): queued += 1
+print('signals', queued <= 256)
+while signal.sigtimedwait([34], 0): pass
+timers, made = 0, ctypes.c_void_p()
+while timers < 100000 and libc.timer_create(0, None, ctypes.byref(made)) == 0: timers += 1
+print('timers', 0 < timers <= 256)
+print('queues', resource.getrlimit(12) == (262144, 262144))
+ends = os.pipe()
+try: fcntl.fcntl(ends[0], 1031, 1 << 20); print('large pipe')
+except PermissionError: print('pipes stay small', fcntl.fcntl(ends[0], 1032) <= 65536)";
+    check(&python(script), "signals True\ntimers True\nqueues True\npipes stay small True");
+}
+
+#[test]
+fn terminals_are_bounded_per_sandbox() {
+    let script = "import os
+ends = []
+try:
+    while len(ends) < 200: ends.append(os.openpty())
+except OSError as fault: print(len(ends), os.strerror(fault.errno))";
+    check(&python(script), "16 No space left on device");
+}
+
+/// Calls that came with Linux 6.8 to 6.18: programs fall back to older ones, which the filter knows.
+#[test]
+fn calls_that_are_newer_than_the_filter_are_unknown() {
+    let dir = project();
+    let script = "import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(number, *words):
+    return 'open' if libc.syscall(number, *words) >= 0 else errno.errorcode[ctypes.get_errno()]
+value = (ctypes.c_uint64 * 2)(ctypes.addressof(ctypes.create_string_buffer(b'v')), 1)
+print(attempt(463, -100, b'free', 0, b'user.x', value, 16), {attempt(number, -1, 0, 0, 0, 0, 0) for number in [457, 458, 459, 460, 461, 464, 465, 466, 467, 468, 469, 470, 500]})
+print(attempt(462, 0, 0, 0) != 'ENOSYS', attempt(443, 0, 0, 0, 0), attempt(447, 0))";
+    check(&bound(python(script), dir.path(), false, &[]), "ENOSYS {'ENOSYS'}\nTrue EPERM EPERM");
+}

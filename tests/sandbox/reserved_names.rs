@@ -322,3 +322,65 @@ fn bytes_are_counted_for_all_programs_of_an_agent_together() {
     assert_eq!(ran.first().map(String::as_str), Some("done"));
     assert_eq!(ran.last().map(String::as_str), Some("BudgetExceeded"), "{ran:?}");
 }
+
+#[test]
+fn bytes_written_through_a_mapping_are_bounded() {
+    let dir = on_disk();
+    let script = "import mmap, os, time
+files = [os.open(f'big{n}', os.O_CREAT | os.O_RDWR) for n in range(16)]
+for file in files: os.ftruncate(file, 32 << 20)
+for file in files:
+    with mmap.mmap(file, 32 << 20) as memory:
+        for page in range(0, 32 << 20, 4096): memory[page] = 1
+        memory.flush()
+    time.sleep(0.2)
+print('all was written')";
+    let mut plan = protecting(python(script), dir.path(), &PROTECTED);
+    plan.limits.disk_bytes = 32 << 20;
+    let refused = block(run(&plan)).unwrap_err();
+    assert_eq!(refused.code, acheron_base::Code::QuotaExceeded, "{refused}");
+    assert!(refused.message.contains("sandbox.limits.disk_bytes in the mountspec"), "{refused}");
+    let used = std::process::Command::new("du").arg("-sm").arg(dir.path()).output().unwrap().stdout;
+    let used: u64 = String::from_utf8_lossy(&used).split('\t').next().unwrap().parse().unwrap();
+    assert!(used < 300, "{used} MiB of 512");
+}
+
+#[test]
+fn the_number_of_files_and_directories_is_bounded() {
+    let dir = project();
+    let script = "import os, errno
+made = 0
+def more(make):
+    global made
+    while made < 1000:
+        try: make(made)
+        except OSError as fault: return errno.errorcode[fault.errno]
+        made += 1
+os.mkdir('deeper')
+print(more(lambda n: (os.mkdir(f'd{n}'), os.rmdir(f'd{n}'))), made)
+for make in [lambda n: os.mkdir(f'deeper/{n}'), lambda n: open(f'src/{n}', 'w').close(), lambda n: os.symlink('x', f'l{n}'), lambda n: os.mkfifo(f'f{n}')]:
+    print(more(make), made)
+open('deeper/../free', 'a').close(); os.mkdir('/tmp/d'); print('the rest goes on')";
+    let mut plan = protecting(python(script), dir.path(), &PROTECTED);
+    plan.limits.disk_files = 100;
+    let seen = block(run(&plan)).unwrap();
+    assert_eq!(seen.out, format!("{}the rest goes on\n", "EDQUOT 99\n".repeat(5)), "{seen:?}");
+}
+
+#[test]
+fn files_are_counted_for_all_programs_of_an_agent_together() {
+    let dir = project();
+    let mut plan =
+        protecting(shell("for n in 1 2 3; do mkdir d$1$n; rmdir d$1$n; done; echo done"), dir.path(), &PROTECTED);
+    let limits = acheron_sandbox::AgentLimits { disk_files: 8, ..Default::default() };
+    let (host, owner) = (acheron_sandbox::host_id(), "charon".to_owned());
+    plan.together = Some(acheron_sandbox::SharedLimits { host, owner, limits });
+    let ran: Vec<String> = (0..4)
+        .map(|_| {
+            block(run(&plan))
+                .map_or_else(|refused| refused.message, |seen| format!("{} {}", seen.out.trim(), !seen.err.is_empty()))
+        })
+        .collect();
+    assert_eq!(ran[..3], ["done false", "done false", "done true"]);
+    assert!(ran[3].contains("sandbox.agent_limits.disk_files"), "{ran:?}");
+}

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use crate::{block, program, shell};
-use acheron::services::terminal::{ProgramOutcome, ProgramRun, StreamListener};
+use acheron::services::terminal::{ProgramOutcome, ProgramRun, StreamListener, stopped};
 use acheron_base::{Clock, Code, Result};
 use acheron_sandbox::Plan;
 
@@ -70,7 +70,7 @@ fn cancelling_ends_what_left_its_family_too() {
     let clock = Clock::real();
     let run =
         ProgramRun { program: program(), plan: &plan, stdin: Vec::new(), deadline: LONG, keep: 10, clock: &clock };
-    let cancelled = block(run.go(&*heard, heard.1.notified())).unwrap_err();
+    let cancelled = block(run.go(&*heard, stopped(None, heard.1.notified()))).unwrap_err();
     assert_eq!(cancelled.code, Code::Cancelled);
     assert_eq!(*heard.0.lock(), b"up\n");
     lock.try_lock().expect("someone outlived the cancelled command");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{block, program};
-use acheron::services::terminal::Session;
+use acheron::services::terminal::{RunningPrograms, Session, Surroundings};
 use acheron_base::{Clock, Code};
 use acheron_sandbox::{Plan, TerminalSize, signal_named};
 
@@ -16,7 +16,10 @@ async fn session(shell: &str) -> Arc<Session> {
 
 async fn started(mut plan: Plan) -> Arc<Session> {
     plan.env.insert("PS1".into(), "$ ".into());
-    Session::start(program(), plan, "term-1".into(), TerminalSize { cols: 80, rows: 24 }, Clock::at(5)).await.unwrap()
+    let programs = Arc::new(RunningPrograms::default());
+    let (_, entry) = programs.begin("charon", || Ok(Surroundings::default())).await.unwrap();
+    let (size, clock) = (TerminalSize { cols: 80, rows: 24 }, Clock::at(5));
+    Session::start(program(), (plan, entry), "term-1".into(), size, clock).await.unwrap()
 }
 
 /// Reads until the output contains `word`.

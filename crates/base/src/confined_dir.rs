@@ -131,7 +131,8 @@ impl ConfinedDir {
     /// The error for what the kernel answered about `rel`.
     fn refused(&self, rel: &str, errno: Errno) -> Error {
         match errno {
-            Errno::XDEV => Error::forbidden(format!("{rel} leads out of {}", self.path.display())),
+            // Without the path of the directory: an agent may read this.
+            Errno::XDEV => Error::forbidden(format!("{rel} leads out of its directory")),
             Errno::LOOP if !self.follow => Error::forbidden(format!("{rel} is a link, and links are not followed")),
             Errno::NOSYS => Error::unavailable("this kernel has no openat2, which keeps paths where they belong"),
             errno => said(&rel, errno),

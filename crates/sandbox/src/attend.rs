@@ -16,7 +16,7 @@ use super::broker::Broker;
 use super::disk_use::{DiskUse, OFTEN};
 use super::level::Level;
 use super::plan::{Bind, Plan};
-use super::protocol::ExitStatus;
+use super::protocol::{ExitStatus, UsedDisk};
 use super::root::Covers;
 use super::watched_paths::WatchedPaths;
 use acheron_base::{Error, Result};
@@ -46,9 +46,17 @@ impl Attendant<'_> {
         Attendant { program, plan, broker, covers, disk }
     }
 
-    /// The bytes that were written to disks, as far as they were counted.
-    pub fn written(&self) -> u64 {
-        self.disk.as_ref().map_or(0, |disk| disk.written)
+    /// What was used of the disks, as far as it was counted.
+    pub fn used(&self) -> UsedDisk {
+        UsedDisk {
+            bytes: self.disk.as_ref().map_or(0, |disk| disk.written),
+            files: self.broker.as_ref().map_or(0, |broker| broker.made.count),
+        }
+    }
+
+    /// The reason why the programs were killed, if they were.
+    pub fn killed_because(&self) -> Option<Error> {
+        self.disk.as_ref().and_then(DiskUse::killed_because)
     }
 
     /// Returns when the program has ended.
@@ -106,7 +114,7 @@ impl Attendant<'_> {
             if child.is_some() {
                 _ = ends.read_signal();
             }
-            match (call, &self.broker) {
+            match (call, &mut self.broker) {
                 (Some(flags), Some(broker)) if flags.contains(PollFlags::POLLIN) => broker.answer(full),
                 // No process is left that could ask; its end is waited for.
                 (Some(flags), _) if flags.contains(PollFlags::POLLHUP) => return self.wait(),

@@ -17,7 +17,7 @@ use super::write_grants::WritableTree;
 use calls::Call;
 pub(super) use calls::{OPEN_FLAGS, OPENINGS, WATCHED};
 pub(super) use listener::{Listener, install};
-use perform::{Caller, Outcome};
+use perform::{Caller, Outcome, Room};
 
 /// Answers the calls of one sandbox.
 pub(super) struct Broker {
@@ -25,11 +25,29 @@ pub(super) struct Broker {
     trees: Vec<WritableTree>,
     /// Whether the programs have a root of their own.
     inside: bool,
+    /// The files and directories that were made.
+    pub made: MadeFiles,
+}
+
+/// Counts the files and directories that are made in the trees.
+pub(super) struct MadeFiles {
+    pub count: u64,
+    limit: u64,
+}
+
+impl MadeFiles {
+    /// Counts one more, if it may be made.
+    fn take(&mut self) -> bool {
+        let may = self.count < self.limit;
+        self.count += u64::from(may);
+        may
+    }
 }
 
 impl Broker {
-    pub fn new(listener: Listener, trees: Vec<WritableTree>, inside: bool) -> Broker {
-        Broker { listener, trees, inside }
+    /// `limit` is how many files and directories may be made.
+    pub fn new(listener: Listener, trees: Vec<WritableTree>, inside: bool, limit: u64) -> Broker {
+        Broker { listener, trees, inside, made: MadeFiles { count: 0, limit } }
     }
 
     /// Ready when a program waits.
@@ -39,11 +57,14 @@ impl Broker {
 
     /// Answers the next call. A program that was killed in the meantime needs no answer. `full` says that nothing more may
     /// be written.
-    pub fn answer(&self, full: bool) {
+    pub fn answer(&mut self, full: bool) {
         let Some(stopped) = self.listener.next() else { return };
         let caller = Caller { thread: stopped.thread, inside: self.inside };
         let outcome = match Call::read(stopped.number, &stopped.arguments) {
-            Some(call) => perform::decide(&self.trees, &caller, &call, full, || self.listener.valid(&stopped)),
+            Some(call) => {
+                let room = Room { full, made: &mut self.made };
+                perform::decide(&self.trees, &caller, &call, room, || self.listener.valid(&stopped))
+            }
             None => Outcome::Native,
         };
         match outcome {

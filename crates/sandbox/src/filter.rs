@@ -1,6 +1,7 @@
 //! The system calls that no program in a sandbox needs and that many escapes begin with. Refused with `EPERM`, so that
 //! a program can continue; `clone3` and `openat2` with `ENOSYS`, because their flags are in memory that a filter cannot
-//! read, and programs then fall back to `clone` and `openat`, whose flags it can. The init applies it last.
+//! read, and programs then fall back to `clone` and `openat`, whose flags it can; so are all calls that are newer than this
+//! list. The init applies it last.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,11 @@ use super::broker::{self, OPEN_FLAGS, WATCHED};
 use super::level::Level;
 use acheron_base::{Error, Result};
 
-/// As `open_tree`, with attributes: since Linux 6.15, and not yet in libc. The number is the same on all architectures.
-const OPEN_TREE_ATTR: libc::c_long = 467;
+/// Calls from here on (Linux 6.8) are unknown: what they do was not weighed, and programs fall back to older ones that were,
+/// from `setxattrat` to `setxattr` for instance. The numbers are the same on all architectures.
+const FIRST_UNKNOWN: u32 = 457;
+/// The one exception: `mseal` only takes rights away.
+const MSEAL: u32 = 462;
 
 /// Refused with any arguments: mounts and namespaces, the kernel itself, memory of other processes, interfaces with a
 /// long record of vulnerabilities.
@@ -28,7 +32,6 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_fspick,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
-    OPEN_TREE_ATTR,
     libc::SYS_mount_setattr,
     libc::SYS_unshare,
     libc::SYS_setns,
@@ -44,6 +47,8 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_swapoff,
     libc::SYS_acct,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    libc::SYS_memfd_secret,
     libc::SYS_settimeofday,
     libc::SYS_clock_settime,
     libc::SYS_adjtimex,
@@ -112,6 +117,10 @@ const UNREADABLE: &[libc::c_long] = &[libc::SYS_clone3, libc::SYS_openat2];
 /// Takes room on a disk without writing, so that no count shows it. Programs write instead, as on many file systems.
 const UNCOUNTED: &[libc::c_long] = &[libc::SYS_fallocate];
 
+/// Makes a pipe hold more memory. What all pipes of a user hold is bounded by the kernel: beyond it those of the operator
+/// would hold less.
+const PIPE_SIZES: libc::c_int = libc::F_SETPIPE_SZ;
+
 /// Terminal requests that inject input into another process's terminal.
 const IOCTLS: [u64; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
@@ -135,9 +144,6 @@ const OUTSIDE: &[libc::c_long] = &[
     libc::SYS_removexattr,
     libc::SYS_lremovexattr,
     libc::SYS_fremovexattr,
-    SETXATTRAT,
-    REMOVEXATTRAT,
-    FILE_SETATTR,
     libc::SYS_shmget,
     libc::SYS_shmat,
     libc::SYS_semget,
@@ -157,10 +163,6 @@ const OUTSIDE: &[libc::c_long] = &[
     #[cfg(target_arch = "x86_64")]
     libc::SYS_futimesat,
 ];
-/// Since Linux 6.13 and 6.17, and not yet in libc. The numbers are the same on all architectures.
-const SETXATTRAT: libc::c_long = 463;
-const REMOVEXATTRAT: libc::c_long = 466;
-const FILE_SETATTR: libc::c_long = 469;
 
 /// Calls that change another process if this argument is not 0, which means the caller.
 const OTHERS: &[(libc::c_long, u8)] = &[
@@ -183,9 +185,7 @@ pub(super) fn programs(network: bool, level: Level) -> Result<Vec<BpfProgram>> {
     if level == Level::Landlock {
         programs.push(compiled(outside(network)?, libc::EPERM)?);
     }
-    if cfg!(target_arch = "x86_64") {
-        programs.push(second_numbers());
-    }
+    programs.push(unknown_numbers());
     Ok(programs)
 }
 
@@ -230,12 +230,14 @@ pub(super) fn reporting() -> Result<BpfProgram> {
     Ok(program)
 }
 
-/// On x86-64 every call has a second number (x32) with the same architecture: such calls do not exist here.
-fn second_numbers() -> BpfProgram {
+/// Calls that are newer than this list do not exist here. On x86-64 every call has a second number (x32) with the same
+/// architecture, which is larger than all others: neither do those.
+fn unknown_numbers() -> BpfProgram {
     let word = |code: u32, jt, jf, k| seccompiler::sock_filter { code: code as u16, jt, jf, k };
     vec![
         word(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        word(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, 0x4000_0000),
+        word(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 2, 0, MSEAL),
+        word(libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 0, 1, FIRST_UNKNOWN),
         word(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs()),
         word(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ]
@@ -266,6 +268,7 @@ fn refused(sockets: bool) -> Result<Rules> {
     rules.insert(libc::SYS_socketpair, kinds(&PAIRS).map(|refused| rule(&[kind(refused)])).collect::<Result<_>>()?);
     let requests = IOCTLS.iter().map(|request| rule(&[(1, Eq, *request)]));
     rules.insert(libc::SYS_ioctl, requests.collect::<Result<_>>()?);
+    rules.insert(libc::SYS_fcntl, vec![rule(&[(1, Eq, PIPE_SIZES as u64)])?]);
     let marks = [libc::S_ISUID as libc::c_int, libc::S_ISGID as libc::c_int];
     for (call, mode) in MODES {
         rules.insert(*call, marks.iter().map(|mark| rule(&[all_bits(*mode, *mark)])).collect::<Result<_>>()?);

@@ -211,9 +211,12 @@ fn init(
     };
     drop(grants);
     close_streams()?;
-    let mut attendant = attend::Attendant::new(program, plan, reports.taken(trees, plan.level)?, built);
+    let mut attendant = attend::Attendant::new(program, plan, reports.taken(trees, plan)?, built);
     let status = attendant.until_the_end()?;
-    send(host, &Message::Ended { status, written: attendant.written() });
+    send(host, &Message::Ended { status, used: attendant.used() });
+    if let Some(error) = attendant.killed_because() {
+        send(host, &Message::Failed { error });
+    }
     std::process::exit(0);
 }
 
@@ -233,11 +236,12 @@ impl Reports {
     }
 
     /// In the init: what the program has handed over. A program that failed before hands over nothing.
-    pub fn taken(self, trees: Vec<WritableTree>, level: Level) -> Result<Option<broker::Broker>> {
+    pub fn taken(self, trees: Vec<WritableTree>, plan: &Plan) -> Result<Option<broker::Broker>> {
         let Some((ours, theirs)) = self.0 else { return Ok(None) };
         drop(theirs);
         let listener = descriptors::receive(&ours)?;
-        Ok(listener.map(|fd| broker::Broker::new(broker::Listener::new(fd), trees, level == Level::Namespaces)))
+        let (inside, most) = (plan.level == Level::Namespaces, plan.limits.disk_files);
+        Ok(listener.map(|fd| broker::Broker::new(broker::Listener::new(fd), trees, inside, most)))
     }
 }
 

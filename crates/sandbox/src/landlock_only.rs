@@ -68,10 +68,13 @@ fn init(host: &UnixStream, shown: &HostPlan, layers: &mut ConfinementBuilder, bo
     };
     drop(grants);
     close_streams()?;
-    let mut attendant = Attendant::new(program, plan, reports.taken(trees, plan.level)?, None);
+    let mut attendant = Attendant::new(program, plan, reports.taken(trees, plan)?, None);
     let status = attendant.until_the_end()?;
     kill_all();
-    send(host, &Message::Ended { status, written: attendant.written() });
+    send(host, &Message::Ended { status, used: attendant.used() });
+    if let Some(error) = attendant.killed_because() {
+        send(host, &Message::Failed { error });
+    }
     std::process::exit(0);
 }
 

@@ -43,7 +43,7 @@ mod write_grants;
 
 pub use confinement::{Confinement, Layer};
 pub use descriptors::close_others;
-pub use foreground::run_in_foreground;
+pub use foreground::{ForegroundEnd, run_in_foreground};
 pub use groups::{host_id, remove_stale_groups};
 pub use init::init_main;
 pub use level::{Level, best_level, known_level, tried};

@@ -23,12 +23,21 @@ pub struct Limits {
     pub scratch_bytes: u64,
     /// The size limit of a file.
     pub file_bytes: u64,
-    /// How many bytes may be written to the projects in all. Above it files cannot be opened for writing (`EDQUOT`).
+    /// How many bytes may be written to the projects in all; those written to control files count, too. Above it files
+    /// cannot be opened for writing (`EDQUOT`), and programs that go on through mapped memory are killed.
     #[schemars(range(min = 1_048_576))]
     pub disk_bytes: u64,
+    /// How many files and directories may be made in the projects in all. Above it none is made (`EDQUOT`).
+    #[schemars(range(min = 16))]
+    pub disk_files: u64,
     #[schemars(range(min = 16))]
     pub open_files: u64,
 }
+
+/// The signals that may wait in one sandbox, timers included, and the bytes of its message queues. They count with the user
+/// of the host too, who could have no timer any more.
+const PENDING_SIGNALS: u64 = 256;
+const QUEUE_BYTES: u64 = 256 << 10;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -39,6 +48,7 @@ impl Default for Limits {
             scratch_bytes: 256 << 20,
             file_bytes: 4 << 30,
             disk_bytes: 64 << 30,
+            disk_files: 1 << 20,
             open_files: 1024,
         }
     }
@@ -59,6 +69,9 @@ pub struct AgentLimits {
     /// How many bytes all its programs may write to the projects, for as long as the host is mounted.
     #[schemars(range(min = 1_048_576))]
     pub disk_bytes: u64,
+    /// How many files and directories all its programs may make in the projects, for as long as the host is mounted.
+    #[schemars(range(min = 16))]
+    pub disk_files: u64,
     /// How many calls and sessions may run at once where this machine has no control groups to hold them together.
     #[schemars(range(min = 1))]
     pub sandboxes: usize,
@@ -66,7 +79,14 @@ pub struct AgentLimits {
 
 impl Default for AgentLimits {
     fn default() -> Self {
-        AgentLimits { memory_bytes: 4 << 30, processes: 1024, cpu_percent: None, disk_bytes: 1 << 40, sandboxes: 8 }
+        AgentLimits {
+            memory_bytes: 4 << 30,
+            processes: 1024,
+            cpu_percent: None,
+            disk_bytes: 1 << 40,
+            disk_files: 1 << 24,
+            sandboxes: 8,
+        }
     }
 }
 
@@ -79,6 +99,8 @@ pub(super) fn apply(limits: &Limits, memory: bool) -> Result<()> {
         // One file at least never passes the limit of all bytes, however fast it is written.
         (Resource::Fsize, limits.file_bytes.min(limits.disk_bytes)),
         (Resource::Nofile, limits.open_files),
+        (Resource::Sigpending, PENDING_SIGNALS),
+        (Resource::Msgqueue, QUEUE_BYTES),
     ];
     if memory {
         // Data and not the address space, so that programs that reserve much and use little (node, go, java) still

@@ -40,6 +40,8 @@ pub(super) fn rest(layers: &mut ConfinementBuilder, network: bool) -> Result<()>
     layers.add("ipc", enter(CloneFlags::CLONE_NEWIPC).map(|()| "ipc namespace".to_owned()))?;
     let uts = enter(CloneFlags::CLONE_NEWUTS).map(|()| _ = nix::unistd::sethostname("acheron"));
     layers.add("uts", uts.map(|()| "uts namespace".to_owned()))?;
+    // Names of control groups contain numbers of processes of the host. Nothing else depends on it.
+    _ = enter(CloneFlags::CLONE_NEWCGROUP);
     if !network && layers.add("network", enter(CloneFlags::CLONE_NEWNET).map(|()| "network namespace".to_owned()))? {
         loopback();
     }

@@ -26,9 +26,17 @@ pub(super) enum Message {
     Ended {
         #[serde(flatten)]
         status: ExitStatus,
-        /// The bytes that were written to disks.
-        written: u64,
+        used: UsedDisk,
     },
+}
+
+/// What a sandbox has used of the disks of projects.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct UsedDisk {
+    /// Bytes that were written.
+    pub bytes: u64,
+    /// Files and directories that were made.
+    pub files: u64,
 }
 
 /// How a program ended: either field is set.
@@ -69,7 +77,10 @@ mod tests {
             Message::Init { pid: 7 },
             Message::Ready { confinement: Confinement::default(), grouped: true },
             Message::Failed { error: Error::not_found("no\nsuch program") },
-            Message::Ended { status: ExitStatus { code: Some(3), signal: None }, written: 7 },
+            Message::Ended {
+                status: ExitStatus { code: Some(3), signal: None },
+                used: UsedDisk { bytes: 7, files: 1 },
+            },
         ];
         for message in messages {
             let line = message.line();

@@ -186,12 +186,15 @@ fn links() -> Result<()> {
     Ok(())
 }
 
+/// The terminals that the programs of one sandbox may open: the machine has a few thousand for all.
+const TERMINALS: u32 = 16;
+
 fn device_directories(scratch: &str) -> Result<()> {
     fs::create_dir("dev/shm")?;
     filesystem("tmpfs", "dev/shm", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, scratch)?;
     fs::create_dir("dev/pts")?;
-    let options = "newinstance,ptmxmode=0666,mode=0620";
-    filesystem("devpts", "dev/pts", MountFlags::NOSUID | MountFlags::NOEXEC, options)
+    let options = format!("newinstance,ptmxmode=0666,mode=0620,max={TERMINALS}");
+    filesystem("devpts", "dev/pts", MountFlags::NOSUID | MountFlags::NOEXEC, &options)
 }
 
 /// The root that was built.

@@ -17,7 +17,7 @@ use super::confinement::Confinement;
 use super::level::Level;
 use super::limits::AgentLimits;
 use super::plan::{Plan, SharedLimits, Terminal};
-use super::protocol::{ExitStatus, Message};
+use super::protocol::{ExitStatus, Message, UsedDisk};
 use super::slots::{self, Slot};
 use acheron_base::{Error, Result};
 
@@ -81,7 +81,9 @@ pub async fn start(program: &Path, plan: &Plan, streams: Streams) -> Result<Runn
     };
     let mut plan = plan.clone();
     if let (Some(slot), Some(shared)) = (&slot, &plan.together) {
-        plan.limits.disk_bytes = plan.limits.disk_bytes.min(slot.left_to_write(shared.limits.disk_bytes)?);
+        let left = slot.left(&shared.limits)?;
+        plan.limits.disk_bytes = plan.limits.disk_bytes.min(left.bytes);
+        plan.limits.disk_files = plan.limits.disk_files.min(left.files);
     }
     Ok(Running { slot, ..launch(program, &plan, streams).await? })
 }
@@ -156,7 +158,7 @@ impl Running {
                     (self.confinement, self.grouped, ready) = (confinement, grouped, true);
                 }
                 Some(Message::Failed { error }) => return Err(error),
-                Some(Message::Ended { status, written }) => self.ended(status, written),
+                Some(Message::Ended { status, used }) => self.ended(status, used),
                 None => {
                     let status = self.supervisor.wait().await?;
                     return Err(Error::unavailable(format!("the sandbox ended before it was ready ({status})")));
@@ -184,7 +186,7 @@ impl Running {
         let mut failed = None;
         while let Some(message) = self.next_message().await? {
             match message {
-                Message::Ended { status, written } => self.ended(status, written),
+                Message::Ended { status, used } => self.ended(status, used),
                 Message::Failed { error } => failed = Some(error),
                 Message::Init { .. } | Message::Ready { .. } => (),
             }
@@ -198,9 +200,9 @@ impl Running {
         }
     }
 
-    fn ended(&mut self, status: ExitStatus, written: u64) {
+    fn ended(&mut self, status: ExitStatus, used: UsedDisk) {
         self.status = Some(status);
-        self.slot.iter().for_each(|slot| slot.add_written(written));
+        self.slot.iter().for_each(|slot| slot.add_used(used));
     }
 
     /// Ends every process inside and waits for their end.

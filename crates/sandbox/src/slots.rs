@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::OnceCell;
 
+use super::limits::AgentLimits;
+use super::protocol::UsedDisk;
 use acheron_base::{Code, Error, Result};
 
 type Key = (String, String);
@@ -13,8 +15,8 @@ type Key = (String, String);
 /// By host and agent: one process may contain several hosts.
 static TAKEN: Mutex<BTreeMap<Key, usize>> = Mutex::new(BTreeMap::new());
 
-/// The bytes that ended sandboxes have written, by the same.
-static WRITTEN: Mutex<BTreeMap<Key, u64>> = Mutex::new(BTreeMap::new());
+/// What ended sandboxes have used of the disks, by the same.
+static USED: Mutex<BTreeMap<Key, UsedDisk>> = Mutex::new(BTreeMap::new());
 
 /// Whether control groups of this machine make the count unnecessary.
 static GROUPED: OnceCell<bool> = OnceCell::const_new();
@@ -39,25 +41,33 @@ impl Slot {
 }
 
 impl Slot {
-    /// Counts what a sandbox has written.
-    pub fn add_written(&self, bytes: u64) {
-        *WRITTEN.lock().entry(self.0.clone()).or_default() += bytes;
+    /// Counts what a sandbox has used.
+    pub fn add_used(&self, used: UsedDisk) {
+        let mut all = USED.lock();
+        let sum = all.entry(self.0.clone()).or_default();
+        (sum.bytes, sum.files) = (sum.bytes.saturating_add(used.bytes), sum.files.saturating_add(used.files));
     }
 
-    /// The bytes that the agent may still write, of all that it may.
-    pub fn left_to_write(&self, most: u64) -> Result<u64> {
-        let written = WRITTEN.lock().get(&self.0).copied().unwrap_or(0);
-        match most.checked_sub(written) {
-            None | Some(0) => Err(Error::new(
-                Code::BudgetExceeded,
-                format!(
-                    "the programs of this agent have written {written} bytes to its projects, and may write {most} \
-                     (sandbox.agent_limits.disk_bytes in the mountspec); raise the limit, or mount again"
-                ),
-            )),
-            Some(left) => Ok(left),
-        }
+    /// What the agent may still use, of all that it may.
+    pub fn left(&self, limits: &AgentLimits) -> Result<UsedDisk> {
+        let used = USED.lock().get(&self.0).copied().unwrap_or_default();
+        Ok(UsedDisk {
+            bytes: left("written", "bytes", "disk_bytes", used.bytes, limits.disk_bytes)?,
+            files: left("made", "files and directories", "disk_files", used.files, limits.disk_files)?,
+        })
     }
+}
+
+fn left(done: &str, what: &str, name: &str, used: u64, most: u64) -> Result<u64> {
+    most.checked_sub(used).filter(|left| *left > 0).ok_or_else(|| {
+        Error::new(
+            Code::BudgetExceeded,
+            format!(
+                "the programs of this agent have {done} {used} {what} in its projects, and {most} are allowed \
+                 (sandbox.agent_limits.{name} in the mountspec); raise the limit, or mount again"
+            ),
+        )
+    })
 }
 
 impl Drop for Slot {
@@ -104,10 +114,15 @@ mod tests {
         let (_second, two) = Slot::of("7.0", "ada");
         let (_other, apart) = Slot::of("7.1", "ada");
         assert_eq!((one, two, apart), (1, 2, 1));
-        first.add_written(60);
-        assert_eq!(first.left_to_write(100).unwrap(), 40);
-        first.add_written(40);
-        assert_eq!(first.left_to_write(100).unwrap_err().code, Code::BudgetExceeded);
+        let limits = AgentLimits { disk_bytes: 100, disk_files: 10, ..AgentLimits::default() };
+        first.add_used(UsedDisk { bytes: 60, files: 4 });
+        assert_eq!(first.left(&limits).unwrap(), UsedDisk { bytes: 40, files: 6 });
+        first.add_used(UsedDisk { bytes: 0, files: 6 });
+        let refused = first.left(&limits).unwrap_err();
+        assert_eq!(refused.code, Code::BudgetExceeded);
+        assert!(refused.message.contains("sandbox.agent_limits.disk_files"), "{refused}");
+        first.add_used(UsedDisk { bytes: 40, files: 0 });
+        assert!(first.left(&limits).unwrap_err().message.contains("sandbox.agent_limits.disk_bytes"));
         drop(first);
         assert_eq!(Slot::of("7.0", "ada").1, 2);
         let refused = allow(Slot::of("7.0", "bob").0, true, 2).unwrap_err();

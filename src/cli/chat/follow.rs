@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::super::plain_text::plain;
+
 /// The style: dimmed on a terminal, plain if colour is not wanted, otherwise none.
 pub(super) struct Dim {
     begin: &'static str,
@@ -24,7 +26,7 @@ impl Dim {
     }
 
     fn show(&self, text: &str) {
-        let text = text.replace(|c: char| c.is_control() && c != '\n', " ");
+        let text = plain(&text.replace(|c: char| c.is_control() && c != '\n', " "));
         // A closed terminal is not an error.
         _ = write!(std::io::stderr(), "{}{text}{}", self.begin, self.end);
     }

@@ -22,8 +22,9 @@ mod web_search;
 use std::sync::Arc;
 
 use crate::service::{Serve, typed};
+use crate::services;
 use crate::services::symbols::service::Symbols;
-use crate::services::{self, terminal::Terminal};
+use crate::services::terminal::{Terminal, TerminalParts};
 use crate::spec::ServiceScope;
 use acheron_base::{Code, Result};
 use acheron_store::Tx;
@@ -31,8 +32,8 @@ use acheron_vfs::Node;
 
 pub use crate::services::symbols::open::Filling;
 pub use env::AgentEnv;
-pub use shared::SharedServices;
-pub use surroundings::end_outdated_sessions;
+pub use shared::{SharedParts, SharedServices};
+pub use surroundings::end_outdated_programs;
 
 /// Every service of one agent, one line each, and then those that the mountspec configures.
 pub fn all(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
@@ -59,8 +60,10 @@ pub fn all(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
 }
 
 fn terminal(env: &AgentEnv) -> Terminal {
-    let (around, shells) = (surroundings::of(env), env.host.shared.shells.clone());
-    Terminal::new(&env.agent, acheron_sandbox::program(), around, shells, &env.host.context.clock)
+    let shared = &env.host.shared;
+    let (shells, programs) = (shared.shells.clone(), shared.programs.clone());
+    let parts = TerminalParts { program: acheron_sandbox::program(), shells, programs };
+    Terminal::new(&env.agent, parts, surroundings::of(env), &env.host.context.clock)
 }
 
 /// The services of one agent that follow from `services` in the mountspec.

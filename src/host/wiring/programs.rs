@@ -18,6 +18,7 @@ pub fn served(host: &Arc<HostState>, scope: ServiceScope) -> Result<Vec<Arc<dyn 
     let parts = ProgramParts {
         here: host.paths.here.clone(),
         around: Arc::new(move |agent, look| surroundings(&*upgrade(&around)?, agent, look)),
+        programs: host.shared.programs.clone(),
         trusting: Arc::new(move |service| programs::trust(&*upgrade(&trusting)?, service)),
         withheld: programs::withheld(&current, &host.paths.here).into_iter().map(|(name, _)| name).collect(),
         init: acheron_sandbox::program(),

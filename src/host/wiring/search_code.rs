@@ -8,8 +8,9 @@ use crate::services::search_code::{SearchCode, scope};
 pub fn service(env: &AgentEnv) -> SearchCode {
     let host = &env.host;
     let (profiles, current, projects) = (host.profiles.clone(), host.current.clone(), host.projects.clone());
-    SearchCode::new(Arc::new(move |agent| {
+    let roots = Arc::new(move |agent: &str| {
         let own = profiles.get(agent).map(|profile| profile.spec.projects).unwrap_or_default();
         scope::bound(&current.spec(), &own, &|id, at| projects.source(id, at))
-    }))
+    });
+    SearchCode::new(roots, host.shared.searches.clone())
 }

@@ -8,11 +8,13 @@ use crate::services::mounts::Bindings;
 use crate::services::prompts::Library;
 use crate::services::prompts::watch::watch;
 use crate::services::recall::Wikis;
+use crate::services::search_code::SearchSlots;
 use crate::services::symbols;
 use crate::services::symbols::open::Filling;
 use crate::services::symbols::store::SymbolStore;
-use crate::services::terminal::Shells;
+use crate::services::terminal::{RunningPrograms, Shells};
 use crate::spec::Spec;
+use crate::state::quota::Quotas;
 use acheron_base::watch::FileWatcher;
 use acheron_base::{Clock, Result};
 use acheron_store::Store;
@@ -26,22 +28,32 @@ pub struct SharedServices {
     pub bindings: Arc<Bindings>,
     /// The sessions of all terminals.
     pub shells: Arc<Shells>,
+    /// The searches of all agents.
+    pub searches: Arc<SearchSlots>,
+    /// The programs of all agents that run now.
+    pub programs: Arc<RunningPrograms>,
     /// The memory wikis, each opened once.
     pub wikis: Arc<Wikis>,
 }
 
+/// What the shared state is opened from.
+pub struct SharedParts<'a> {
+    pub spec: &'a Spec,
+    pub here: &'a Path,
+    /// The prompts that lie beside the host, for a mountspec that names none.
+    pub beside: Option<PathBuf>,
+    /// The folder of the library, if it is one.
+    pub library: Option<&'a Path>,
+    pub store: &'a Store,
+    pub quotas: &'a Arc<Quotas>,
+    pub clock: &'a Clock,
+}
+
 impl SharedServices {
-    /// `beside` are the prompts that lie beside the host, for a mountspec that names none; `library` is the folder of the library,
-    /// if it is one.
-    pub fn open(
-        spec: &Spec,
-        here: &Path,
-        beside: Option<PathBuf>,
-        library: Option<&Path>,
-        store: &Store,
-        clock: &Clock,
-    ) -> Result<(SharedServices, Filling)> {
-        let (symbols, filling) = symbols::open::open(&spec.symbols, store, symbols::catalogue::of_library(library)?)?;
+    pub fn open(parts: SharedParts<'_>) -> Result<(SharedServices, Filling)> {
+        let SharedParts { spec, here, beside, library, store, quotas, clock } = parts;
+        let catalogue = symbols::catalogue::of_library(library)?;
+        let (symbols, filling) = symbols::open::open(&spec.symbols, store, catalogue, quotas.clone())?;
         let folder = spec.prompts.as_deref().map(|folder| here.join(folder));
         let in_library = library.map(|library| library.join("prompts")).filter(|folder| folder.is_dir());
         let folder = folder.or(in_library).or_else(|| beside.filter(|folder| folder.is_dir()));
@@ -57,7 +69,17 @@ impl SharedServices {
             clock.clone(),
         )?);
         runtimes.trust(spec);
-        let (bindings, shells, wikis) = (Arc::default(), Arc::default(), Arc::default());
-        Ok((SharedServices { runtimes, prompts, symbols, _watch: watch, bindings, shells, wikis }, filling))
+        let shared = SharedServices {
+            runtimes,
+            prompts,
+            symbols,
+            _watch: watch,
+            bindings: Arc::default(),
+            shells: Arc::default(),
+            searches: Arc::default(),
+            programs: Arc::default(),
+            wikis: Arc::default(),
+        };
+        Ok((shared, filling))
     }
 }

@@ -17,24 +17,25 @@ pub fn of(env: &AgentEnv) -> FindSurroundings {
     Arc::new(move |look| surroundings(&*upgrade(&host)?, &agent, look))
 }
 
-/// Ends the open sessions that could still do what their agents may no longer do. Programs that are started from now on
-/// have the new plan anyway.
-pub fn end_outdated_sessions(host: &HostState) {
+/// Ends the programs that could still do what their agents may no longer do: the one place that decides it for sessions,
+/// calls, services and `acheron exec`. Programs that are started from now on have the new plan anyway.
+pub fn end_outdated_programs(host: &HostState) {
     let spec = host.current.spec();
     let names: Vec<&String> = spec.projects.values().flat_map(|project| &project.protected).collect();
-    // What an agent makes itself below the top of a project, it keeps until its session ends.
+    // What an agent makes itself below the top of a project, it keeps until its program ends.
     let spared = |path: &Path| {
         let deeper = path.components().count() > PROJECT_DEPTH;
         deeper
             && names.iter().any(|name| path.ends_with(name) && path.components().count() > PROJECT_DEPTH + depth(name))
     };
-    for agent in host.shared.shells.agents() {
+    let programs = &host.shared.programs;
+    for agent in programs.rights_changed() {
         match surroundings(host, &agent, Look::Known) {
             Ok(now) => {
                 let now = now.plan(Vec::new());
-                host.shared.shells.end_where(&agent, |plan| terminal::lost(plan, &now, spared));
+                programs.end_where(&agent, |plan| terminal::lost(plan, &now, spared));
             }
-            Err(error) => host.shared.shells.end_where(&agent, |_| Some(error.message.clone())),
+            Err(error) => programs.end_where(&agent, |_| Some(error.message.clone())),
         }
     }
 }

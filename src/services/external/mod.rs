@@ -17,13 +17,13 @@ use tokio::sync::Semaphore;
 
 pub use self::program_files::{FileRole, ProgramFile, interpreter, program_files};
 use self::stderr::{StderrLine, StderrLines};
-use super::terminal::{Look, ProgramRun, StreamListener, Surroundings};
+use super::terminal::{Look, ProgramRun, RunningProgram, RunningPrograms, StreamListener, Surroundings, stopped};
 use crate::contract::Contract;
 use crate::jobs::Call;
 use crate::service::{Cx, Serve};
 use crate::spec;
 use acheron_base::host_dir::Source;
-use acheron_base::{Error, Result, blocking};
+use acheron_base::{Error, Result};
 use acheron_sandbox::{Bind, PathRule, Plan, Visibility};
 
 /// The longest answer that is read.
@@ -59,6 +59,7 @@ pub struct ProgramParts {
     /// Where relative paths in a command begin.
     pub here: PathBuf,
     pub around: AgentSurroundings,
+    pub programs: Arc<RunningPrograms>,
     pub trusting: CheckTrust,
     /// The services whose variables and network are withheld, because agents could change their programs.
     pub withheld: BTreeSet<String>,
@@ -114,9 +115,9 @@ impl Program {
         plan.binds.push(Bind { source, target, read_only: true, alone: true, id });
     }
 
-    async fn plan(&self, cx: &Cx, operation: &str) -> Result<Plan> {
+    async fn plan(&self, cx: &Cx, operation: &str) -> Result<(Plan, RunningProgram)> {
         let (find, agent) = (self.parts.around.clone(), cx.agent.clone());
-        let around = blocking(move || find(&agent, Look::Again)).await?;
+        let (around, running) = self.parts.programs.begin(&cx.agent, move || find(&agent, Look::Again)).await?;
         let shows = |path: &Path| around.system.shows(path);
         let (argv, directories) =
             located(&self.spec.command, &self.parts.here, self.spec.unconfined, |path| path.is_file(), shows);
@@ -147,7 +148,7 @@ impl Program {
         }
         plan.env.insert("ACHERON_OPERATION".to_owned(), operation.to_owned());
         plan.env.insert("ACHERON_JOB_ID".to_owned(), cx.job_id().to_owned());
-        Ok(plan)
+        Ok((plan, running))
     }
 }
 
@@ -239,12 +240,14 @@ impl Serve for Program {
     async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {
         let operation = self.contract.operation(&call.operation)?;
         let _place = self.slots.acquire().await.map_err(|_| Error::unavailable("the service was removed"))?;
-        let plan = self.plan(cx, &call.operation).await?;
+        let (plan, running) = self.plan(cx, &call.operation).await?;
         let (deadline, clock) = (operation.deadline, &cx.clock);
         let stdin = call.arguments.to_string().into_bytes();
         let run = ProgramRun { program: &self.parts.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };
         let listener = StderrListener { cx, lines: Mutex::default() };
-        let ran = run.go(&listener, cx.cancelled()).await?;
+        // An unconfined program has the rights of the operator, and never had those of the agent.
+        let running = Some(running).filter(|_| !plan.bare);
+        let ran = run.go(&listener, stopped(running.as_ref(), cx.cancelled())).await?;
         if ran.out.truncated {
             return Err(Error::too_large(format!(
                 "the answer of {} is longer than {LONGEST} bytes",

@@ -252,7 +252,7 @@ impl Phases {
         let run = Run::new(&id, &order.session_id, &order.set, self.engine.clock.clone(), Box::new(tell));
         self.runs.add(&run);
         let _end = RunGuard { run: run.clone(), runs: self.runs.clone() };
-        let by = By::who(cx.agent.clone());
+        let by = By::who(cx.caller.principal().to_string());
         let dispatch = JobDispatch { cx: cx.clone() };
         let report = self.engine.run(&order, &run, &by, Some(&dispatch)).await;
         if let Err(fault) = &report {

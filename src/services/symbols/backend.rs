@@ -50,6 +50,11 @@ pub trait Backend: Send + Sync {
     /// The ledger of a document, oldest first, whether or not the document is still there.
     async fn ledger(&self, kind: DocumentKind, id: &str) -> Result<Vec<LedgerEntry>>;
 
+    /// The bytes of all ledgers by author, as far as they are known.
+    async fn written(&self) -> Result<Vec<(String, u64)>> {
+        Ok(Vec::new())
+    }
+
     /// The domains of the symbols that there are, sorted.
     async fn domains(&self) -> Result<Vec<String>>;
 

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::change::{DocumentKind, Edit, LedgerAction, last_version, version_of};
+use super::ownership::may_change;
 use super::store::{Author, SymbolStore, canonical, entry};
 use super::symbol::merged;
 use acheron_base::Result;
@@ -68,6 +69,7 @@ impl SymbolStore {
             return Ok(());
         }
         self.put_many(shipped, true, author).await?;
+        self.written.set(self.backend().written().await?);
         self.catch_up().await?;
         *seeded = Some(self.backend().epoch().await?);
         Ok(())
@@ -79,6 +81,12 @@ impl SymbolStore {
         for (kind, value) in written {
             let (id, body) = canonical(*kind, value)?;
             documents.push((*kind, id, body));
+        }
+        if !keep {
+            for (kind, id, _) in &documents {
+                let ledger = self.backend().ledger(*kind, id).await?;
+                may_change(&format!("{} {id}", kind.name()), &ledger, author)?;
+            }
         }
         let mut taken = BulkResult::default();
         for batch in batches(&documents) {
@@ -105,7 +113,7 @@ impl SymbolStore {
                 let change = entry(*kind, id, version, LedgerAction::Put, author, Some(body));
                 edits.push(Edit { expected: now.map_or(0, |record| record.version), change });
             }
-            self.backend().commit(&edits).await?;
+            self.commit(&edits, author).await?;
             edits.iter().for_each(|edit| self.name(edit.change.kind, &edit.change.id, true));
             taken.stored += edits.len();
         }

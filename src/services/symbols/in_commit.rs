@@ -22,10 +22,15 @@ impl SymbolStore {
         let now = sqlite::document(tx, kind, &wanted.id)?;
         let ledger = sqlite::ledger(tx, kind, &wanted.id)?;
         let edit = wanted.edit(now.as_ref(), &ledger, author)?;
+        let bytes = self.written.check(author, [&edit.change])?;
         sqlite::apply(tx, &edit)?;
         let (symbol_store, id, body) = (self.clone(), wanted.id.clone(), edit.change.body);
         let there = body.is_some();
-        commit.after(move || symbol_store.name(kind, &id, there));
+        let author = author.clone();
+        commit.after(move || {
+            symbol_store.name(kind, &id, there);
+            symbol_store.written.add(&author, bytes);
+        });
         Ok(body.map(|body| DocumentRecord::of(&wanted.id, body)))
     }
 }

@@ -21,6 +21,13 @@ const TEXT: u32 = 1;
 /// Below this likeness (in thousandths), with no word in common, two texts are unrelated.
 const STRANGERS: i32 = 250;
 
+/// As much of each text is looked at, in bytes: one long symbol must not make the search of everybody slow.
+const LOOKED_AT: usize = 2048;
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(LOOKED_AT)]
+}
+
 /// The score of a symbol whose name or macro is the query.
 const EXACT: u32 = 1000;
 
@@ -87,7 +94,7 @@ impl Index {
             (&symbol.id, TEXT),
         ];
         for (text, weight) in fields {
-            for word in telling(text) {
+            for word in telling(beginning(text)) {
                 let term = self.term(&word);
                 *weights.entry(term).or_default() += weight;
             }
@@ -100,7 +107,7 @@ impl Index {
         }
         let length = terms.iter().map(|(_, weight)| weight).sum();
         self.total += u64::from(length);
-        let whole = fields.map(|(text, _)| text.as_str()).join(" ");
+        let whole = fields.map(|(text, _)| beginning(text)).join(" ");
         let entry = IndexEntry {
             id: symbol.id.clone(),
             domain: symbol.symbol_domain.clone(),
@@ -108,7 +115,7 @@ impl Index {
             terms: terms.into_iter().map(|(term, _)| term).collect(),
             length,
             vector: vector(&whole),
-            phrases: [phrase(&symbol.name), phrase(&symbol.recipe)],
+            phrases: [phrase(beginning(&symbol.name)), phrase(beginning(&symbol.recipe))],
         };
         if place as usize == self.entries.len() {
             self.entries.push(Some(entry));

@@ -12,6 +12,7 @@ mod in_commit;
 pub mod index;
 pub mod kit;
 pub mod open;
+mod ownership;
 #[cfg(feature = "redis")]
 pub mod redis;
 pub mod service;

@@ -9,6 +9,7 @@ use super::service::ready;
 use super::sqlite::Sqlite;
 use super::store::SymbolStore;
 use crate::spec::{self, SymbolsBackend};
+use crate::state::quota::Quotas;
 use acheron_base::{Error, Result};
 use acheron_store::Store;
 
@@ -26,13 +27,18 @@ impl Filling {
 
 /// Opens the backend of the spec. Our own database has its catalogue when [`Filling::wait`] returns; a Redis that does not
 /// answer now gets it when it does.
-pub fn open(spec: &spec::SymbolsSpec, store: &Store, catalogue: CatalogueTexts) -> Result<(Arc<SymbolStore>, Filling)> {
+pub fn open(
+    spec: &spec::SymbolsSpec,
+    store: &Store,
+    catalogue: CatalogueTexts,
+    quotas: Arc<Quotas>,
+) -> Result<(Arc<SymbolStore>, Filling)> {
     let ours = spec.backend == SymbolsBackend::Sqlite;
     let backend: Arc<dyn Backend> = match spec.backend {
         SymbolsBackend::Sqlite => Arc::new(Sqlite::new(store.clone())),
         SymbolsBackend::Redis => redis(spec)?,
     };
-    let symbol_store = Arc::new(SymbolStore::new(backend).with_catalogue(catalogue));
+    let symbol_store = Arc::new(SymbolStore::new(backend).with_catalogue(catalogue).with_quotas(quotas));
     let first = symbol_store.clone();
     if ours {
         let fill = move || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(ready(&first));

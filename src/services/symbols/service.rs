@@ -230,7 +230,8 @@ impl Service for Symbols {
     const NAME: &'static str = "symbols";
     const ABOUT: &'static str = "Keeps symbols, the links between them, kits and agents: searched by words, walked by \
         links, every change with its author and undoable.\n\n\
-        `items/<id>.json` is read only: `put`, `update` and `undo` change one, and note who did it and why.";
+        `items/<id>.json` is read only: `put`, `update` and `undo` change one, and note who did it and why. All agents \
+        share the symbols: an agent changes those that it made, the operator all of them.";
     type Command = Command;
     type Output = Output;
 

@@ -130,6 +130,22 @@ impl Backend for Sqlite {
         self.store.read(move |conn| ledger(conn, kind, &id)).await
     }
 
+    async fn written(&self) -> Result<Vec<(String, u64)>> {
+        self.store
+            .read(|conn| {
+                let mut query = conn.prepare_cached(
+                    "SELECT coalesce(json_extract(change, '$.by.who'), ''), sum(length(change)) FROM document_changes GROUP BY 1",
+                )?;
+                let mut rows = query.query([])?;
+                let mut written = Vec::new();
+                while let Some(row) = rows.next()? {
+                    written.push((row.get(0)?, row.get::<_, i64>(1)? as u64));
+                }
+                Ok(written)
+            })
+            .await
+    }
+
     async fn domains(&self) -> Result<Vec<String>> {
         self.store
             .read(|conn| {

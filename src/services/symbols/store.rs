@@ -16,9 +16,11 @@ use super::catalogue::{self, CatalogueTexts};
 use super::change::{By, DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry};
 use super::index::{Index, SymbolHit, Within};
 use super::kit::{Agent, Kit, means};
+use super::ownership::WrittenBytes;
 use super::symbol::{Symbol, check_id};
 use super::walk::{Walk, Walked};
 use super::wanted::WantedChange;
+use crate::state::quota::Quotas;
 use acheron_base::{Code, Error, Result};
 
 /// How many documents are fetched at once.
@@ -68,6 +70,8 @@ pub struct SymbolStore {
     pub(super) seeded: Mutex<Option<String>>,
     /// What an empty store is filled with.
     catalogue: CatalogueTexts,
+    /// What each agent has written.
+    pub(super) written: WrittenBytes,
 }
 
 /// The index, and how much of the backend's history it contains; none before the first read.
@@ -82,12 +86,26 @@ struct FollowedIndex {
 impl SymbolStore {
     pub fn new(backend: Arc<dyn Backend>) -> SymbolStore {
         let (index, names, seeded) = (Mutex::default(), RwLock::default(), Mutex::default());
-        SymbolStore { backend, index, names, seeded, catalogue: catalogue::shipped() }
+        let written = WrittenBytes::default();
+        SymbolStore { backend, index, names, seeded, catalogue: catalogue::shipped(), written }
     }
 
     /// The same store, to be filled with another catalogue than the program's.
     pub fn with_catalogue(self, catalogue: CatalogueTexts) -> SymbolStore {
         SymbolStore { catalogue, ..self }
+    }
+
+    /// The same store, with the limits of what agents keep.
+    pub fn with_quotas(self, quotas: Arc<Quotas>) -> SymbolStore {
+        SymbolStore { written: WrittenBytes::new(quotas), ..self }
+    }
+
+    /// Makes changes, if their author may write as much.
+    pub(super) async fn commit(&self, edits: &[Edit], author: &Author) -> Result<()> {
+        let bytes = self.written.check(author, edits.iter().map(|edit| &edit.change))?;
+        self.backend.commit(edits).await?;
+        self.written.add(author, bytes);
+        Ok(())
     }
 
     pub fn catalogue(&self) -> &CatalogueTexts {
@@ -142,7 +160,7 @@ impl SymbolStore {
             let ledger = self.backend.ledger(kind, id).await?;
             let edit = wanted.edit(now.as_ref(), &ledger, author)?;
             let body = edit.change.body.clone();
-            match self.backend.commit(&[edit]).await {
+            match self.commit(&[edit], author).await {
                 Ok(()) => {
                     self.name(kind, id, body.is_some());
                     return Ok(body.map(|body| DocumentRecord::of(id, body)));
@@ -196,7 +214,7 @@ impl SymbolStore {
         let now = self.get(kind, id).await?;
         let version = now.as_ref().map_or(0, |record| record.version);
         let change = entry(kind, id, version, LedgerAction::Feedback, author, None);
-        self.backend.commit(&[Edit { expected: version, change }]).await?;
+        self.commit(&[Edit { expected: version, change }], author).await?;
         Ok(now.is_some())
     }
 
@@ -321,6 +339,8 @@ impl SymbolStore {
             for record in self.all(kind).await? {
                 if let (DocumentKind::Symbol, Ok(symbol)) = (kind, Symbol::read(&record.body)) {
                     followed.index.put(&symbol);
+                    // Others have their turn on this thread, however many symbols there are.
+                    tokio::task::yield_now().await;
                 }
                 names.insert((kind, record.id));
             }
@@ -339,7 +359,10 @@ impl SymbolStore {
                     continue;
                 }
                 match record.and_then(|record| Symbol::read(&record.body).ok()) {
-                    Some(symbol) => followed.index.put(&symbol),
+                    Some(symbol) => {
+                        followed.index.put(&symbol);
+                        tokio::task::yield_now().await;
+                    }
                     None => {
                         followed.index.remove(id);
                     }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::change::{
     DocumentKind, DocumentRecord, Edit, LedgerAction, LedgerEntry, at_version, before, last_version, version_of,
 };
+use super::ownership::may_change;
 use super::store::{Author, canonical, entry};
 use super::symbol::{check_id, merged};
 use acheron_base::{Error, Result};
@@ -98,6 +99,7 @@ impl WantedChange {
 
     /// What is to be stored, now that the document and its ledger are known.
     pub fn edit(&self, now: Option<&DocumentRecord>, ledger: &[LedgerEntry], author: &Author) -> Result<Edit> {
+        may_change(&format!("{} {}", self.kind.name(), self.id), ledger, author)?;
         let (version, body) = (self.decide)(now, ledger)?;
         let body = body.map(|body| merged(&body, &json!({ "version": version })));
         let change = LedgerEntry { undone: self.undone, ..entry(self.kind, &self.id, version, self.act, author, body) };

@@ -36,13 +36,13 @@ pub struct ProgramOutcome {
 }
 
 impl ProgramRun<'_> {
-    /// Runs to the end, or until the deadline or `cancelled`; whatever happens, nothing of it is left running.
-    pub async fn go(self, watch: &dyn StreamListener, cancelled: impl Future<Output = ()>) -> Result<ProgramOutcome> {
+    /// Runs to the end, or until the deadline or `stopped`; whatever happens, nothing of it is left running.
+    pub async fn go(self, watch: &dyn StreamListener, stopped: impl Future<Output = Error>) -> Result<ProgramOutcome> {
         let began = self.clock.now_ms();
         let mut running = start(self.program, self.plan, Streams::Piped).await?;
         let (stdin, stdout, stderr) = (running.stdin.take(), running.stdout.take(), running.stderr.take());
         let (mut out, mut err) = (Capture::new(self.keep), Capture::new(self.keep));
-        let stopped = {
+        let outcome = {
             let feed = async {
                 if let Some(mut stdin) = stdin {
                     // A program need not read what it is given.
@@ -68,11 +68,11 @@ impl ProgramRun<'_> {
             };
             tokio::select! {
                 ended = ending => Ok(ended),
-                () = cancelled => Err(Error::cancelled("the command was cancelled, and everything it had started ended")),
+                why = stopped => Err(why),
                 () = tokio::time::sleep(self.deadline) => Err(late(self.deadline)),
             }
         };
-        match stopped {
+        match outcome {
             Ok(ended) => {
                 let duration_ms = self.clock.now_ms().saturating_sub(began);
                 Ok(ProgramOutcome { ended: ended?, out, err, duration_ms })

@@ -7,7 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::command::{self, Command, Executed, Output, SessionList, SessionOutput, Typed};
+use super::foreground::{FOREGROUND, ForegroundFile};
 use super::run::{ProgramRun, StreamListener};
+use super::running_programs::{RunningProgram, RunningPrograms, stopped};
 use super::session::Session;
 use super::shells::Shells;
 use super::surroundings::Surroundings;
@@ -16,7 +18,7 @@ use crate::contract::Operation;
 use crate::service::{Cx, Service};
 use acheron_base::{Clock, Error, Result, blocking};
 use acheron_sandbox::{Plan, TerminalSize, signal_named};
-use acheron_vfs::{Listing, Node, live, pretty};
+use acheron_vfs::{Answer, ComputedFile, Listing, Node, pretty};
 
 /// Finds the environment of an agent's programs. It is called at every start, because projects come and go.
 pub type FindSurroundings = Arc<dyn Fn(Look) -> Result<Surroundings> + Send + Sync>;
@@ -36,14 +38,24 @@ pub struct Terminal {
     program: PathBuf,
     around: FindSurroundings,
     shells: Arc<Shells>,
+    programs: Arc<RunningPrograms>,
     sessions: Arc<Listing>,
 }
 
+/// The parts that the terminals of all agents share.
+pub struct TerminalParts {
+    /// What knows how to be a sandbox.
+    pub program: PathBuf,
+    pub shells: Arc<Shells>,
+    pub programs: Arc<RunningPrograms>,
+}
+
 impl Terminal {
-    /// `program` is what knows how to be a sandbox.
-    pub fn new(agent: &str, program: PathBuf, around: FindSurroundings, shells: Arc<Shells>, clock: &Clock) -> Self {
-        let sessions = Arc::new(Listing::timed(clock));
-        Terminal { agent: agent.to_owned(), program, around, shells, sessions }
+    pub fn new(agent: &str, parts: TerminalParts, around: FindSurroundings, clock: &Clock) -> Self {
+        let TerminalParts { program, shells, programs } = parts;
+        let file = ForegroundFile { agent: agent.to_owned(), around: around.clone(), programs: programs.clone() };
+        let sessions = Arc::new(Listing::timed(clock).unlisted(FOREGROUND, Node::file(file)));
+        Terminal { agent: agent.to_owned(), program, around, shells, programs, sessions }
     }
 
     async fn plan(
@@ -51,18 +63,26 @@ impl Terminal {
         argv: Vec<String>,
         cwd: Option<String>,
         env: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Plan> {
+    ) -> Result<(Plan, RunningProgram)> {
         let around = self.around.clone();
-        let mut plan = blocking(move || around(Look::Again)).await?.plan(argv);
+        let (around, running) = self.programs.begin(&self.agent, move || around(Look::Again)).await?;
+        let mut plan = around.plan(argv);
         if let Some(cwd) = cwd {
             plan.cwd = PathBuf::from(cwd);
         }
         plan.env.extend(env);
         plan.check()?;
-        Ok(plan)
+        Ok((plan, running))
     }
 
-    async fn run(&self, cx: &Cx, plan: Plan, stdin: String, deadline: Duration, keep: usize) -> Result<Executed> {
+    async fn run(
+        &self,
+        cx: &Cx,
+        (plan, running): (Plan, RunningProgram),
+        stdin: String,
+        deadline: Duration,
+        keep: usize,
+    ) -> Result<Executed> {
         let run = ProgramRun {
             program: &self.program,
             plan: &plan,
@@ -71,7 +91,7 @@ impl Terminal {
             keep,
             clock: &cx.clock,
         };
-        let ran = run.go(&LogStreams(cx), cx.cancelled()).await?;
+        let ran = run.go(&LogStreams(cx), stopped(Some(&running), cx.cancelled())).await?;
         let ((stdout, stdout_b64), (stderr, stderr_b64)) = (text::shown(&ran.out.kept), text::shown(&ran.err.kept));
         Ok(Executed {
             exit_code: ran.ended.code,
@@ -112,9 +132,15 @@ impl Terminal {
         })
     }
 
-    async fn open(&self, cx: &Cx, id: Option<&str>, plan: Plan, size: TerminalSize) -> Result<Arc<Session>> {
+    async fn open(
+        &self,
+        cx: &Cx,
+        id: Option<&str>,
+        (plan, running): (Plan, RunningProgram),
+        size: TerminalSize,
+    ) -> Result<Arc<Session>> {
         let id = self.shells.name(&self.agent, id)?;
-        let session = Session::start(&self.program, plan, id.clone(), size, cx.clock.clone()).await?;
+        let session = Session::start(&self.program, (plan, running), id.clone(), size, cx.clock.clone()).await?;
         self.shells.keep(&self.agent, session.clone(), self.sessions.clone());
         self.sessions.put(&id, files::directory(&session));
         Ok(session)
@@ -145,7 +171,8 @@ impl Service for Terminal {
         Inside, `/agents/self`, `/projects/<id>/fs` and `/global` are the same as here; there is no network unless the \
         mountspec grants it, and nothing else of the host. An open session is also a directory: `echo ls > \
         sessions/<id>/input`, `tail -f sessions/<id>/output`. `sandbox.json` shows what a program here will find around \
-        it; `acheron exec --agent ID -- CMD` puts any program there.";
+        it; `acheron exec --agent ID -- CMD` puts any program there, with the plan in `sessions/foreground.ndjson`, which is \
+        not listed. A program ends when a right that it was started with is taken away.";
 
     type Command = Command;
     type Output = Output;
@@ -160,8 +187,12 @@ impl Service for Terminal {
 
     fn files(&self) -> Vec<(String, Node)> {
         let around = self.around.clone();
-        let sandbox = live(move |caller| {
-            Ok(pretty(&shown_plan::shown(&around(Look::Known)?.plan(vec!["sh".to_owned()]), caller)))
+        // Not on the thread that all callers share: the plan asks the disk which paths are links.
+        let sandbox = ComputedFile::fetched(move |caller| {
+            let (around, caller) = (around.clone(), caller.clone());
+            Answer::soon(blocking(move || {
+                Ok(pretty(&shown_plan::shown(&around(Look::Known)?.plan(vec!["sh".to_owned()]), &caller)))
+            }))
         });
         vec![
             ("sandbox.json".to_owned(), Node::file(sandbox)),
@@ -192,9 +223,10 @@ impl Service for Terminal {
                 Output::Executed(done)
             }
             Command::Create { session_id, shell, cwd, env, cols, rows } => {
-                let mut plan = self.plan(shell_words(shell), cwd, env).await?;
+                let (mut plan, running) = self.plan(shell_words(shell), cwd, env).await?;
                 plan.env.entry("PS1".to_owned()).or_insert_with(|| "$ ".to_owned());
-                let session = self.open(cx, session_id.as_deref(), plan, TerminalSize { cols, rows }).await?;
+                let size = TerminalSize { cols, rows };
+                let session = self.open(cx, session_id.as_deref(), (plan, running), size).await?;
                 Output::Session(session.facts())
             }
             Command::Write { session_id, input, command, data_b64 } => {

@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::command_output::CommandOutput;
+use super::running_programs::{RunningProgram, ended_because};
 use super::screen::Screen;
 use super::sentinel::{fallback, script};
 use super::silence_watch::{SilenceWatch, TICK};
@@ -34,8 +35,6 @@ pub struct Session {
     pub id: String,
     /// All that the terminal showed, with offsets that stay true.
     pub output: Log,
-    /// What its programs see and may do.
-    pub plan: Plan,
     pty: Pty,
     /// Number one of its sandbox, by its number outside.
     init: i32,
@@ -103,7 +102,7 @@ impl Session {
     /// Starts the plan's shell on a new terminal.
     pub async fn start(
         program: &Path,
-        mut plan: Plan,
+        (mut plan, running_program): (Plan, RunningProgram),
         id: String,
         size: TerminalSize,
         clock: Clock,
@@ -129,7 +128,6 @@ impl Session {
         let session = Arc::new(Session {
             id,
             output: Log::new(KEPT, clock.clone()),
-            plan,
             pty,
             init: running.init,
             screen: Mutex::default(),
@@ -141,7 +139,7 @@ impl Session {
             read_until: AtomicU64::new(0),
             clock,
         });
-        tokio::spawn(listen(session.clone(), running));
+        tokio::spawn(listen(session.clone(), running, running_program));
         Ok(session)
     }
 
@@ -279,6 +277,9 @@ impl Session {
                 // The command was `exit`, or it killed its own shell.
                 output.close();
                 let facts = self.facts();
+                if let Some(why) = &facts.ended_because {
+                    return Err(ended_because(why));
+                }
                 let code = facts.exit_code.unwrap_or_else(|| 128 + facts.signal.unwrap_or(0));
                 return Ok((output.into_kept(), code));
             };
@@ -324,7 +325,7 @@ impl Session {
     }
 
     /// Ends it because something was taken away that its programs could still do.
-    pub fn end_because(&self, why: &str) {
+    fn end_because(&self, why: &str) {
         self.held().ended_because = Some(why.to_owned());
         self.append(format!("\r\nacheron: the host ends this session: {why}\r\n").as_bytes());
         self.end();
@@ -371,7 +372,7 @@ fn late(deadline: Duration) -> Error {
 }
 
 /// Hears a session's terminal until the shell and all its children are gone.
-async fn listen(session: Arc<Session>, mut running: Running) {
+async fn listen(session: Arc<Session>, mut running: Running, program: RunningProgram) {
     let mut buffer = vec![0; 64 << 10];
     let mut ended = None;
     loop {
@@ -389,6 +390,7 @@ async fn listen(session: Arc<Session>, mut running: Running) {
                 _ => break,
             },
             how = running.wait(), if ended.is_none() => ended = Some(how.unwrap_or(ExitStatus::KILLED)),
+            why = program.taken_away(), if !session.end.is_cancelled() => session.end_because(&why),
             () = session.end.cancelled(), if ended.is_none() => ended = Some(running.kill().await.unwrap_or(ExitStatus::KILLED)),
         }
     }

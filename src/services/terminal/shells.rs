@@ -1,13 +1,11 @@
 //! The sessions of all agents: opened, found, listed, and ended together when the host goes down.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
 use super::session::{Facts, Session};
 use acheron_base::{Error, Result};
-use acheron_sandbox::Plan;
 use acheron_vfs::Listing;
 
 /// How many sessions an agent may have open, and how many closed ones are kept to be read.
@@ -90,20 +88,6 @@ impl Shells {
             !goes
         });
         all.push(OpenShell { agent: agent.to_owned(), session, shown });
-    }
-
-    /// The agents that have open sessions.
-    pub fn agents(&self) -> BTreeSet<String> {
-        self.all().iter().filter(|kept| kept.session.is_open()).map(|kept| kept.agent.clone()).collect()
-    }
-
-    /// Ends the open sessions of an agent for which `why` has a reason.
-    pub fn end_where(&self, agent: &str, why: impl Fn(&Plan) -> Option<String>) {
-        for session in self.of(agent).into_iter().filter(|session| session.is_open()) {
-            if let Some(why) = why(&session.plan) {
-                session.end_because(&why);
-            }
-        }
     }
 
     /// Ends the sessions of an agent that moves out.

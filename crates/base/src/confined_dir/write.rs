@@ -154,9 +154,7 @@ impl ConfinedDir {
         let held = self.open_file(rel, OFlags::RDWR | OFlags::CREATE)?;
         match rustix::fs::flock(&held, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(Lock { _held: held }),
-            Err(Errno::WOULDBLOCK) => {
-                Err(Error::busy(format!("{} is held by someone else", self.path.join(rel).display())))
-            }
+            Err(Errno::WOULDBLOCK) => Err(Error::busy(format!("{rel} is held by someone else"))),
             Err(errno) => Err(self.refused(rel, errno)),
         }
     }

@@ -56,6 +56,17 @@ pub(super) enum Call {
 }
 
 impl Call {
+    /// The name under which it makes a file or a directory, if it makes one. Another name for a file is none.
+    pub fn made(&self) -> Option<PathArg> {
+        match *self {
+            Call::Open { path, flags, .. } => {
+                (flags & (libc::O_CREAT | libc::O_TMPFILE & !libc::O_DIRECTORY) != 0).then_some(path)
+            }
+            Call::MakeDirectory { path, .. } | Call::MakeNode { path, .. } | Call::Symlink { path, .. } => Some(path),
+            Call::Link { .. } | Call::Rename { .. } | Call::Remove { .. } => None,
+        }
+    }
+
     /// The call of a number; `None` if it is none of these.
     pub fn read(number: i32, arguments: &[u64; 6]) -> Option<Call> {
         let [a, b, c, d, e, _] = *arguments;
@@ -106,5 +117,12 @@ mod tests {
             assert!(Call::read(i32::try_from(number).unwrap(), &[0; 6]).is_some(), "{number}");
         }
         assert_eq!(Call::read(-1, &[0; 6]), None);
+        let made = |number: libc::c_long, flags: u64| {
+            Call::read(i32::try_from(number).unwrap(), &[0, 7, flags, 0, 0, 0]).unwrap().made().is_some()
+        };
+        assert!(made(libc::SYS_openat, (libc::O_CREAT | libc::O_WRONLY) as u64));
+        assert!(made(libc::SYS_openat, (libc::O_TMPFILE | libc::O_RDWR) as u64));
+        assert!(!made(libc::SYS_openat, libc::O_WRONLY as u64));
+        assert!(made(libc::SYS_mkdirat, 0) && made(libc::SYS_symlinkat, 0) && !made(libc::SYS_unlinkat, 0));
     }
 }

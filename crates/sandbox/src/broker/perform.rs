@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::MadeFiles;
 use super::calls::{Call, PathArg};
 use crate::write_grants::{Relation, WritableTree};
 
@@ -44,27 +45,50 @@ struct Name {
 /// Paths of the sandbox itself and of the tree: nothing in them is reserved, and they are left alone.
 const ELSEWHERE: [&str; 8] = ["/agents", "/dev", "/global", "/meta", "/nodes", "/proc", "/tmp", "/usr"];
 
+/// What may still be written and made in the trees.
+pub(super) struct Room<'a> {
+    /// Nothing more may be written.
+    pub full: bool,
+    pub made: &'a mut MadeFiles,
+}
+
+impl Room<'_> {
+    /// Whether a call that makes `name` may be carried out. A name that is there already is not made; a link may lead to one
+    /// that is not.
+    fn allows(&mut self, trees: &[WritableTree], name: &Name) -> bool {
+        if !trees.iter().any(|tree| tree.holds(&name.path)) {
+            return true;
+        }
+        let there = rustix::fs::statat(&name.directory, &name.name, AtFlags::SYMLINK_NOFOLLOW);
+        there.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) != FileType::Symlink) || self.made.take()
+    }
+}
+
 /// Decides about a call; `valid` says whether its caller is still there after its memory was read.
 pub(super) fn decide(
     trees: &[WritableTree],
     caller: &Caller,
     call: &Call,
-    full: bool,
+    mut room: Room<'_>,
     valid: impl Fn() -> bool,
 ) -> Outcome {
+    let made = call.made().and_then(|path| caller.name(path));
+    if made.as_ref().is_some_and(|name| !room.allows(trees, name)) {
+        return Outcome::Done(Err(Errno::DQUOT));
+    }
     let done = match *call {
         Call::Open { path, flags, mode } => {
-            let Some(name) = caller.name(path).filter(|_| valid()) else { return Outcome::Native };
-            if full && trees.iter().any(|tree| tree.holds(&name.path)) {
+            let Some(name) = made.or_else(|| caller.name(path)).filter(|_| valid()) else { return Outcome::Native };
+            if room.full && trees.iter().any(|tree| tree.holds(&name.path)) {
                 return Outcome::Done(Err(Errno::DQUOT));
             }
             return open(trees, caller, &name, flags, mode);
         }
-        Call::MakeDirectory { path, mode } => caller.name(path).filter(|name| may_lead(trees, name)).map(|name| {
+        Call::MakeDirectory { mode, .. } => made.filter(|name| may_lead(trees, name)).map(|name| {
             let mode = caller.mode(mode);
             run(&valid, || rustix::fs::mkdirat(&name.directory, &name.name, mode))
         }),
-        Call::MakeNode { path, mode } => caller.name(path).filter(|name| free(trees, name)).and_then(|name| {
+        Call::MakeNode { mode, .. } => made.filter(|name| free(trees, name)).and_then(|name| {
             let kind = FileType::from_raw_mode(mode);
             // Devices are the kernel's to refuse.
             let plain = matches!(kind, FileType::RegularFile | FileType::Fifo | FileType::Socket) || mode >> 12 == 0;
@@ -72,7 +96,7 @@ pub(super) fn decide(
             let mode = caller.mode(mode);
             plain.then(|| run(&valid, || rustix::fs::mknodat(&name.directory, &name.name, kind, mode, 0)))
         }),
-        Call::Symlink { to, path } => caller.name(path).filter(|name| free(trees, name)).and_then(|name| {
+        Call::Symlink { to, .. } => made.filter(|name| free(trees, name)).and_then(|name| {
             let to = caller.text(to)?;
             Some(run(&valid, || rustix::fs::symlinkat(&to, &name.directory, &name.name)))
         }),

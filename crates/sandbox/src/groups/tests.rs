@@ -19,7 +19,7 @@ fn limits_are_written_as_each_version_reads_them() {
     let said = |settings: Vec<Setting>| {
         settings.iter().map(|Setting(file, value, _)| format!("{file}={value}")).collect::<Vec<_>>().join(" ")
     };
-    let limits = AgentLimits { memory_bytes: 9, processes: 7, cpu_percent: Some(150), disk_bytes: 1, sandboxes: 1 };
+    let limits = AgentLimits { memory_bytes: 9, processes: 7, cpu_percent: Some(150), ..AgentLimits::default() };
     for (controller, version, expected) in [
         (Controller::Memory, 2, "memory.max=9 memory.swap.max=0"),
         (Controller::Processes, 2, "pids.max=7"),

@@ -84,9 +84,13 @@ impl TestHost {
         let store = crate::state::open(&dir.path().join("state")).unwrap();
         let context = test_context(&store, clock.clone(), access);
         let jobs = context.jobs.clone();
-        let (symbol_store, filling) =
-            open_symbols(&spec::SymbolsSpec::default(), &store, crate::services::symbols::catalogue::shipped())
-                .unwrap();
+        let (symbol_store, filling) = open_symbols(
+            &spec::SymbolsSpec::default(),
+            &store,
+            crate::services::symbols::catalogue::shipped(),
+            Arc::default(),
+        )
+        .unwrap();
         filling.wait().unwrap();
         let library = Arc::new(Library::built_in());
         let token_budget = Box::new(|| Ok(TokenBudget { prompt: 8192, run: 100_000 }));
