@@ -69,7 +69,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     write(wiki_dir.path(), &set);
     let wiki = opened(&wiki_dir.path().join("wiki"), &wiki_dir.path().join("index.db"));
     let fts = index(&set);
-    let (mut memory, mut recall, mut grep, mut bare) = Default::default();
+    let [mut memory, mut recall, mut grep, mut bare]: [Ranking; 4] = Default::default();
     let mut changed = (0, 0);
     for question in &scored {
         let right = set.sessions[question.right].name.as_str();
@@ -186,7 +186,7 @@ fn by_grep(set: &SessionSet, words: &[String]) -> (Vec<String>, String) {
         });
         searcher.search_slice(&matcher, session.text.as_bytes(), sink).expect("a search");
         if count > 0 {
-            counts.push((count, &session.name, lines));
+            counts.push((count, session.name.as_str(), lines));
         }
     }
     counts.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
