@@ -125,7 +125,7 @@ async fn remember_change_look_back_search_restart_still_there() {
     check(
         said,
         expect![[r#"
-            {"memory_path":"/agents/self/memory/items/plan","version":1,"write_protected":false,"unevictable":false,"pinned":false,"active":true,"tokens":6,"evicted":[]}
+            {"memory_path":"/agents/self/memory/items/plan","version":1,"write_protected":false,"unevictable":false,"pinned":false,"active":true,"tokens":6,"evicted":[],"was":false,"superseded_by":null,"supersedes":[],"similar":[]}
             cross the river by night
             cross the river
             content
@@ -147,6 +147,9 @@ async fn remember_change_look_back_search_restart_still_there() {
               "pinned": false,
               "active": true,
               "tombstone": null,
+              "was": false,
+              "superseded_by": null,
+              "supersedes": [],
               "written_at_ms": 1000
             }
             cross the river by night
