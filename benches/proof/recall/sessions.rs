@@ -34,7 +34,7 @@ pub struct Question {
 impl Question {
     /// Whether weights may be chosen by it; such a question is not scored.
     pub fn is_for_tuning(&self) -> bool {
-        self.kind % 2 == 0
+        self.kind.is_multiple_of(2)
     }
 }
 
@@ -103,7 +103,7 @@ pub fn generate(seed: u64, sessions: usize, questions: usize) -> SessionSet {
         let mut before = None;
         let value = dice.of(&kinds[kind].values);
         told[place].push(exchange(&kinds[kind], person, value, &mut dice));
-        if number < questions && number % 4 == 0 {
+        if number < questions && number.is_multiple_of(4) {
             let Some(other) = places.pop() else { break };
             let (first, last) = (place.min(other), place.max(other));
             let others: Vec<&str> = kinds[kind].values.iter().copied().filter(|it| *it != value).collect();
