@@ -1,10 +1,13 @@
 //! Recall: finding a page among 100,000 by title, by backlinks and by words, against walking the directory and against ripgrep;
-//! reading 20,000 pages for the first and for the second time; and how often a search finds the page that is known to answer.
+//! reading 20,000 pages for the first and for the second time; how often a search finds the page that is known to answer; and how
+//! often memory and recall find the session that answers a question, in a generated set (`recall/sessions.md`).
 //!
 //! Without `rg` its rows are left out; without manual pages or `rustc` the questions about them are.
 
 mod corpus;
+mod memories;
 mod score;
+mod sessions;
 
 use std::hint::black_box;
 use std::path::Path;
@@ -24,6 +27,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     let mut figures = large(run);
     figures.extend(found(run));
     figures.extend(score::rows());
+    figures.extend(memories::rows(run));
     figures
 }
 

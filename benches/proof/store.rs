@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use rusqlite::Connection;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Run;
 use super::house::{Scratch, TestHost, ask, plain};
@@ -167,6 +167,15 @@ pub fn note(number: usize) -> String {
 
 /// Fills the memory of `charon` in a state directory, by its own operation and without a mount.
 pub fn fill(state: &Path, count: usize) {
+    fill_with(
+        state,
+        count,
+        |number| json!({ "kind": "note", "name": format!("item-{number:06}"), "content": note(number) }),
+    );
+}
+
+/// Fills a state with the memories that `made` gives as arguments of `create`.
+pub fn fill_with(state: &Path, count: usize, made: impl Fn(usize) -> Value) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let (store, clock) = (acheron::state::open(state).expect("a store"), Clock::real());
@@ -181,9 +190,7 @@ pub fn fill(state: &Path, count: usize) {
         let instance = service::ServiceInstance::of(&context, "charon", memory);
         for start in (0..count).step_by(512) {
             let one = |number: usize| {
-                let name = format!("item-{number:06}");
-                let arguments = json!({ "kind": "note", "name": name, "content": note(number) });
-                let call = Envelope { op: "create".into(), arguments, correlation_id: None };
+                let call = Envelope { op: "create".into(), arguments: made(number), correlation_id: None };
                 let begun = instance.begin(&Caller::operator(), vec![call]);
                 async move {
                     let job = begun.wait().await.expect("a job").remove(0);

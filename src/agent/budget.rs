@@ -127,19 +127,34 @@ pub enum Standing {
     Over(&'static str),
 }
 
-/// Compares usage with limits and returns the worst result.
-pub fn standing(limits: &BudgetLimits, spent: &Spent) -> Standing {
+/// The share of a limit from which on an event tells of it.
+const SOFT: f64 = 0.8;
+
+/// The limits that are set, by name: what is used, and the limit.
+fn used(limits: &BudgetLimits, spent: &Spent) -> impl Iterator<Item = (&'static str, f64, f64)> {
     let rows = [
         ("rounds", spent.rounds as f64, limits.rounds.map(|limit| limit as f64)),
         ("tokens", spent.usage.total() as f64, limits.tokens.map(|limit| limit as f64)),
         ("seconds", spent.ms as f64 / 1000.0, limits.seconds.map(|limit| limit as f64)),
         ("money", spent.money, limits.money),
     ];
+    rows.into_iter().filter_map(|(name, used, limit)| Some((name, used, limit?)))
+}
+
+/// The limits of which 80 % were not used before, and are now.
+pub fn passed(limits: &BudgetLimits, before: &Spent, now: &Spent) -> Vec<&'static str> {
+    let passed = used(limits, before).zip(used(limits, now));
+    let passed = passed.filter(|((_, before, limit), (_, now, _))| *before < limit * SOFT && *now >= limit * SOFT);
+    passed.map(|(limit, _)| limit.0).collect()
+}
+
+/// Compares usage with limits and returns the worst result.
+pub fn standing(limits: &BudgetLimits, spent: &Spent) -> Standing {
     let mut soft = Standing::Fine;
-    for (name, used, limit) in rows {
+    for (name, used, limit) in used(limits, spent) {
         match limit {
-            Some(limit) if used >= limit => return Standing::Over(name),
-            Some(limit) if used >= limit * 0.8 && soft == Standing::Fine => soft = Standing::Soft(name),
+            limit if used >= limit => return Standing::Over(name),
+            limit if used >= limit * SOFT && soft == Standing::Fine => soft = Standing::Soft(name),
             _ => (),
         }
     }

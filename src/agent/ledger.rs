@@ -10,20 +10,31 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::budget::{BudgetLimits, Spent, Standing, standing};
+use super::budget::{BudgetLimits, Spent, Standing, passed, standing};
 use crate::model::{Prices, Usage};
 use crate::state::spending::{self, SpendingRow};
 use acheron_base::{Clock, Error, Result};
 use acheron_store::{Store, Tx, Written};
 
+/// A limit of a payer of which 80 % are used.
+pub struct PassedLimit {
+    pub what: &'static str,
+    pub limits: BudgetLimits,
+    pub spent: Spent,
+}
+
+/// Is told of each limit once, when its 80 % are passed, whatever the request was for. It must not wait.
+pub type LimitListener = Arc<dyn Fn(&PassedLimit) + Send + Sync>;
+
 /// What a payer may use up.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct AccountTerms {
     pub limits: BudgetLimits,
     /// The payer above it, which pays as well.
     pub parent: Option<String>,
     /// How its limits are raised: the end of the sentence that refuses a request.
     pub raise: String,
+    pub listener: Option<LimitListener>,
 }
 
 #[derive(Default)]
@@ -84,7 +95,28 @@ struct LedgerState {
     requests: u64,
 }
 
+/// Listeners to be told when the ledger is not locked.
+type Passed = Vec<(LimitListener, PassedLimit)>;
+
 impl LedgerState {
+    /// Adds to what some payers have used up; a request that is over is held no longer.
+    fn spend(&mut self, payers: &[String], request: Option<u64>, spent: &Spent) -> Passed {
+        let mut told = Vec::new();
+        for payer in payers {
+            let Some(account) = self.accounts.get_mut(payer) else { continue };
+            if let Some(request) = request {
+                account.held.remove(&request);
+            }
+            let before = account.spent;
+            account.spent = before.plus(spent);
+            let (limits, spent) = (account.terms.limits, account.spent);
+            let Some(listener) = &account.terms.listener else { continue };
+            let passed = passed(&limits, &before, &spent).into_iter();
+            told.extend(passed.map(|what| (listener.clone(), PassedLimit { what, limits, spent })));
+        }
+        told
+    }
+
     /// A payer and those above it.
     fn chain(&self, payer: &str) -> Vec<String> {
         let mut chain: Vec<String> = Vec::new();
@@ -249,17 +281,22 @@ impl Ledger {
     ) -> Written<()> {
         let mut state = self.0.state.lock();
         let payers = state.chain(payer);
-        for payer in &payers {
-            if let Some(account) = state.accounts.get_mut(payer) {
-                account.spent = account.spent.plus(spent);
-            }
-        }
+        let passed = state.spend(&payers, None, spent);
         drop(state);
         let row = row_of(spent);
-        self.0.store.write(move |tx| {
+        let written = self.0.store.write(move |tx| {
             also(tx)?;
             payers.iter().try_for_each(|payer| spending::add(tx, payer, &row))
-        })
+        });
+        tell(&passed);
+        written
+    }
+}
+
+/// What is told stands behind the spending in the queue of the store.
+fn tell(passed: &Passed) {
+    for (listener, limit) in passed {
+        listener(limit);
     }
 }
 
@@ -320,18 +357,15 @@ impl Reservation {
     fn end(&mut self, also: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> Written<()> {
         let payers = std::mem::take(&mut self.payers);
         let mut state = self.ledger.0.state.lock();
-        for payer in &payers {
-            if let Some(account) = state.accounts.get_mut(payer) {
-                account.held.remove(&self.number);
-                account.spent = account.spent.plus(&self.used);
-            }
-        }
+        let passed = state.spend(&payers, Some(self.number), &self.used);
         drop(state);
         let (number, row) = (self.number, row_of(&self.used));
-        self.ledger.0.store.write(move |tx| {
+        let written = self.ledger.0.store.write(move |tx| {
             also(tx)?;
             spending::settle(tx, number, &payers, &row)
-        })
+        });
+        tell(&passed);
+        written
     }
 }
 

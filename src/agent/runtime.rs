@@ -6,15 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use parking_lot::RwLock;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::ask::{OpenedModel, PaidModel};
 use super::budget::{BudgetLimits, Spent};
 use super::history::History;
-use super::ledger::{AccountTerms, Ledger};
+use super::ledger::{AccountTerms, Ledger, LimitListener, PassedLimit};
 use super::thoughts::Thoughts;
 use super::transcript::TurnStore;
 use crate::agent::tools::tree::{Parked, TreeTools};
+use crate::events::EventLogs;
 use crate::model::Prices;
 use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
@@ -111,7 +112,7 @@ impl AgentRuntime {
         let AgentState { dir, turns, ledger } = state;
         turns.take_files(&dir)?;
         let history = History::open(dir.clone(), context.clock.clone())?;
-        ledger.account(agent, terms(agent, &settings), || spent_before(&turns, &history))?;
+        ledger.account(agent, terms(agent, &settings, &context.event_logs), || spent_before(&turns, &history))?;
         let (thoughts, settings) = (Thoughts::new(context.clock.clone()), RwLock::new(settings));
         let (agent, deviations) = (agent.to_owned(), AtomicU64::new(0));
         let agent_runtime = AgentRuntime {
@@ -138,7 +139,7 @@ impl AgentRuntime {
     pub fn change(&self, change: impl FnOnce(&mut Settings)) {
         let mut settings = self.settings.write();
         change(&mut settings);
-        let terms = terms(&self.agent, &settings);
+        let terms = terms(&self.agent, &settings, &self.context.event_logs);
         self.ledger.change(&self.agent, |now| *now = terms);
     }
 
@@ -156,9 +157,7 @@ impl AgentRuntime {
 
     /// Emits an event about a budget.
     pub fn note_budget(&self, said: Value) {
-        if let Ok(event_log) = self.context.event_logs.of(&self.agent) {
-            event_log.note("budget", &format!("/agents/{}/chat/status.json", self.agent), said);
-        }
+        note_budget(&self.context.event_logs, &self.agent, said);
     }
 
     /// The three file tools for a turn of this agent.
@@ -215,13 +214,25 @@ impl AgentRuntime {
     }
 }
 
-/// What an agent may use up, and how that is raised.
-fn terms(agent: &str, settings: &Settings) -> AccountTerms {
+fn note_budget(event_logs: &EventLogs, agent: &str, said: Value) {
+    if let Ok(event_log) = event_logs.of(agent) {
+        event_log.note("budget", &format!("/agents/{agent}/chat/status.json"), said);
+    }
+}
+
+/// What an agent may use up, how that is raised, and the event at 80 %, whoever asked a model: a turn or a service.
+fn terms(agent: &str, settings: &Settings, event_logs: &Arc<EventLogs>) -> AccountTerms {
     let raise = match settings.budget_in_mountspec {
         true => format!("raise agents.{agent}.budget in the mountspec, or its budget with agents.update"),
         false => "raise its budget with agents.update".to_owned(),
     };
-    AccountTerms { limits: settings.total, parent: settings.parent.clone(), raise }
+    let (event_logs, payer) = (Arc::downgrade(event_logs), agent.to_owned());
+    let listener: LimitListener = Arc::new(move |passed: &PassedLimit| {
+        let Some(event_logs) = event_logs.upgrade() else { return };
+        let PassedLimit { what, limits, spent } = passed;
+        note_budget(&event_logs, &payer, json!({"budget": what, "of": "agent", "limits": limits, "spent": spent}));
+    });
+    AccountTerms { limits: settings.total, parent: settings.parent.clone(), raise, listener: Some(listener) }
 }
 
 /// What an agent had used up before there was a ledger: by turns of the history, and by turns that have not ended.

@@ -3,7 +3,6 @@
 //! [`step`] decides what comes next; this file does it. A turn that a crash interrupted continues from its transcript.
 //! Dropping the future ends the turn at once and cancels a request to the model.
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
@@ -121,8 +120,8 @@ struct RunningTurn<'a> {
     /// The runtime contract, the same in every round.
     core: String,
     rounds: RoundCache,
-    /// The budgets (`turn`, `agent`) whose soft limit was reported.
-    warned: BTreeSet<&'static str>,
+    /// Whether the soft limit of the turn was reported.
+    warned: bool,
 }
 
 /// The outcome of asking the model once.
@@ -151,7 +150,7 @@ impl<'a> RunningTurn<'a> {
             unwritten: None,
             core,
             rounds: RoundCache::default(),
-            warned: BTreeSet::new(),
+            warned: false,
         };
         turn.count();
         if turn.records().is_empty() {
@@ -384,17 +383,15 @@ impl<'a> RunningTurn<'a> {
         [turn, left(&limits, &spent)].into_iter().flatten().min().map(Duration::from_millis)
     }
 
-    /// Emits an event about a soft limit of the turn and of the agent, each once per turn.
+    /// Emits an event about a soft limit of the turn, once. The ledger tells of those of the agent.
     fn warn(&mut self) {
-        let turn = (step::limits(self.records()), self.spent());
-        for (of, (limits, spent)) in [("turn", turn), ("agent", self.agent())] {
-            if let Standing::Soft(what) = standing(&limits, &spent)
-                && self.warned.insert(of)
-            {
-                let job_id = &self.current.job.id;
-                self.agent_runtime
-                    .note_budget(json!({"budget": what, "of": of, "job_id": job_id, "limits": limits, "spent": spent}));
-            }
+        let (limits, spent) = (step::limits(self.records()), self.spent());
+        if let Standing::Soft(what) = standing(&limits, &spent)
+            && !std::mem::replace(&mut self.warned, true)
+        {
+            let job_id = &self.current.job.id;
+            self.agent_runtime
+                .note_budget(json!({"budget": what, "of": "turn", "job_id": job_id, "limits": limits, "spent": spent}));
         }
     }
 

@@ -38,6 +38,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/6-events-in-order.sql"),
     include_str!("steps/7-spending.sql"),
     include_str!("steps/8-memory-words.sql"),
+    include_str!("steps/9-memory-facts.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.

@@ -159,7 +159,7 @@ fn a_reader_waits_for_a_change_and_hears_what_left() {
             ["/agents/charon/memory/items/first",{"memory":"created","version":1}]
             ["/agents/charon/memory/items/first",{"memory":"changed","version":2}]
             ["/agents/self/memory/items/first"]
-            ["/agents/charon/memory/items/second",{"memory":"created","version":1}]
+            ["/agents/charon/memory/items/second",{"memory":"created","version":1,"similar":[{"memory_path":"/agents/self/memory/items/first","share":0.83}]}]
             ["/agents/charon/memory/items/first",{"memory":"evicted","version":2,"tombstone":"note, 9 tokens: one two three four five six"}]
             [["/agents/self/memory/items/second"],["note, 9 tokens: one two three four five six"]]
         "#]],

@@ -83,6 +83,26 @@ fn an_exhausted_budget_lets_no_service_ask() {
     }
 }
 
+#[test]
+fn whichever_service_uses_up_four_fifths_of_the_budget_an_event_tells_of_it_once() {
+    for (service, session) in ASKING {
+        let server = FakeModelServer::start(|_, _| reply());
+        let host = TestHost::of(&spec(&server, json!({"rounds": 5})));
+        let mut said = String::new();
+        for _ in 0..8 {
+            if server.asked() < 4 {
+                said += &host.says(&format!("{CALL}\n{session}"));
+            }
+        }
+        assert!(server.asked() >= 4, "{service}: {said}");
+        let told = host.says(
+            "jq -c 'select(.kind == \"budget\" and .payload.of == \"agent\") | [.payload.budget, .payload.spent.rounds]' \
+             agents/self/events/log.ndjson",
+        );
+        assert_eq!(told, "[\"rounds\",4]\n", "{service}: {said}");
+    }
+}
+
 /// A server that answers nobody until `/open` was asked for.
 fn gated() -> FakeModelServer {
     let open = (Mutex::new(false), Condvar::new());

@@ -15,7 +15,7 @@ use acheron_store::Connection;
 
 /// The places of the right pages: first, among the first five, and the mean of one by the place.
 #[derive(Default)]
-struct Score {
+pub struct Score {
     asked: usize,
     first: usize,
     five: usize,
@@ -23,7 +23,7 @@ struct Score {
 }
 
 impl Score {
-    fn count(&mut self, found: &[String], right: &[String]) {
+    pub fn count(&mut self, found: &[String], right: &[String]) {
         self.asked += 1;
         let Some(place) = found.iter().position(|path| right.contains(path)) else { return };
         self.first += usize::from(place == 0);
@@ -31,7 +31,12 @@ impl Score {
         self.mean += 1.0 / (place + 1) as f64;
     }
 
-    fn shown(&self) -> String {
+    /// The share of the questions whose page was among the first five.
+    pub fn five(&self) -> f64 {
+        self.five as f64 / self.asked.max(1) as f64
+    }
+
+    pub fn shown(&self) -> String {
         let mean = self.mean / self.asked.max(1) as f64;
         format!("first {} of {}, first five {}, MRR {mean:.3}", self.first, self.asked, self.five)
     }
@@ -59,18 +64,17 @@ pub fn rows() -> Vec<Figure> {
     }
     times.sort_by(f64::total_cmp);
     let half = times.get(times.len() / 2).copied().unwrap_or(0.0);
-    let share = |score: &Score| score.five as f64 / score.asked.max(1) as f64;
     vec![
         Figure::words(format!("recall: questions over {pages} pages: its search"), own.shown(), Aim::Told)
             .detail(format!("p50 {:.1} ms", half * 1000.0)),
         Figure::words("recall: the same, counting matches as ripgrep does", counted.shown(), Aim::Told),
         Figure::words("recall: the same, plain FTS5", fts.shown(), Aim::Told),
-        Figure::number("recall: first five, above plain FTS5", share(&own) - share(&fts), "", Aim::AtLeast(0.05)),
+        Figure::number("recall: first five, above plain FTS5", own.five() - fts.five(), "", Aim::AtLeast(0.05)),
     ]
 }
 
 /// The words of a question, as a person would type them into a search; the empty ones would help none of the three.
-fn telling(question: &str) -> Vec<String> {
+pub fn telling(question: &str) -> Vec<String> {
     let mut words = Vec::new();
     each_word(question, |word| words.extend((!is_empty(word)).then(|| word.to_owned())));
     words

@@ -6,7 +6,7 @@ fn open(store: &TestStore) -> Ledger {
 }
 
 fn terms(limits: BudgetLimits, parent: Option<&str>) -> AccountTerms {
-    AccountTerms { limits, parent: parent.map(str::to_owned), raise: "raise it".to_owned() }
+    AccountTerms { limits, parent: parent.map(str::to_owned), raise: "raise it".to_owned(), listener: None }
 }
 
 fn account(ledger: &Ledger, payer: &str, limits: BudgetLimits, parent: Option<&str>) {
@@ -100,4 +100,39 @@ fn the_seconds_that_are_left_are_shared_by_the_requests_under_way() {
     assert_eq!(ledger.ms_left("ada"), Some(1_000));
     clock.advance(1_000);
     assert_eq!(ledger.ms_left("ada"), Some(0));
+}
+
+#[tokio::test]
+async fn a_limit_is_told_once_when_four_fifths_are_passed_and_again_after_it_was_raised() {
+    let store = TestStore::new();
+    let ledger = open(&store);
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let rounds = |limit| BudgetLimits { rounds: Some(limit), ..BudgetLimits::default() };
+    for (payer, parent, limit) in [("parent", None, 8), ("helper", Some("parent"), 5)] {
+        let heard = told.clone();
+        let listener: LimitListener = Arc::new(move |passed: &PassedLimit| {
+            heard.lock().push(format!("{payer}: {} at {}", passed.what, passed.spent.rounds));
+        });
+        let terms = AccountTerms { listener: Some(listener), ..terms(rounds(limit), parent) };
+        ledger.account(payer, terms, || Ok(Spent::default())).unwrap();
+    }
+    let round = |ledger: &Ledger| {
+        let mut held = ledger.reserve("helper", &RequestCost::default()).unwrap();
+        held.note(1, Usage::default(), 0.0);
+        held.settle(0, |_| Ok(()))
+    };
+    for _ in 0..3 {
+        round(&ledger).await.unwrap();
+    }
+    assert!(told.lock().is_empty());
+    round(&ledger).await.unwrap();
+    assert_eq!(*told.lock(), ["helper: rounds at 4"]);
+    ledger.change("helper", |terms| terms.limits = rounds(10));
+    // A request that is dropped, and time without a request, count as well.
+    for _ in 0..3 {
+        drop(round(&ledger));
+    }
+    assert_eq!(*told.lock(), ["helper: rounds at 4", "parent: rounds at 7"]);
+    ledger.charge("helper", &Spent { rounds: 1, ..Spent::default() }, |_| Ok(())).await.unwrap();
+    assert_eq!(told.lock().last().unwrap(), "helper: rounds at 8");
 }

@@ -8,6 +8,7 @@ use super::active::EvictedMemory;
 use super::path::Target;
 use super::rows::{MemoryHead, Version};
 use super::search::MemoryHit;
+use super::similar::SimilarMemory;
 use super::tx::StoredMemory;
 
 /// A memory that was made or changed.
@@ -24,6 +25,22 @@ pub struct WrittenMemory {
     pub tokens: u64,
     /// The memories evicted from the active set to make room.
     pub evicted: Vec<String>,
+    /// A newer memory says this fact now; this one is kept as what it was.
+    pub was: bool,
+    /// That newer memory.
+    pub superseded_by: Option<String>,
+}
+
+/// A memory that was remembered or changed by content.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Changed")]
+pub struct ChangedMemory {
+    #[serde(flatten)]
+    pub written: WrittenMemory,
+    /// The memories that are marked `was` now.
+    pub supersedes: Vec<String>,
+    /// Memories that say nearly the same and were not named in `supersedes`. Nothing was done about them.
+    pub similar: Vec<SimilarMemory>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -90,6 +107,9 @@ pub struct MemoryHitLine {
     pub active: bool,
     pub write_protected: bool,
     pub unevictable: bool,
+    /// A newer memory says this fact now; it stands before this one.
+    pub was: bool,
+    pub superseded_by: Option<String>,
     /// Larger is better.
     pub score: f64,
     pub snippet: String,
@@ -151,6 +171,11 @@ pub struct Meta {
     pub pinned: bool,
     pub active: bool,
     pub tombstone: Option<String>,
+    /// A newer memory says this fact now.
+    pub was: bool,
+    pub superseded_by: Option<String>,
+    /// The older memories of the same fact, the newest first.
+    pub supersedes: Vec<String>,
     pub written_at_ms: u64,
 }
 
@@ -186,6 +211,8 @@ impl WrittenMemory {
             active: head.used.is_some() && !left.iter().any(|left| left.name == head.name),
             tokens: version.tokens,
             evicted: paths(left),
+            was: head.superseded_by.is_some(),
+            superseded_by: head.superseded_by.as_deref().map(path),
         }
     }
 }
@@ -235,6 +262,8 @@ impl MemoryHitLine {
             active: head.used.is_some(),
             write_protected: head.write_protected,
             unevictable: head.unevictable,
+            was: head.superseded_by.is_some(),
+            superseded_by: head.superseded_by.as_deref().map(path),
             kind: version.kind,
             tags: version.tags,
             score: hit.score,
@@ -252,7 +281,7 @@ impl EvictedLine {
 }
 
 impl Meta {
-    pub fn of(memory: StoredMemory) -> Meta {
+    pub fn of(memory: StoredMemory, older: &[String]) -> Meta {
         let StoredMemory { head, version } = memory;
         Meta {
             memory_path: path(&head.name),
@@ -268,6 +297,9 @@ impl Meta {
             pinned: head.pinned,
             active: head.used.is_some(),
             tombstone: head.tombstone,
+            was: head.superseded_by.is_some(),
+            superseded_by: head.superseded_by.as_deref().map(path),
+            supersedes: older.iter().map(|name| path(name)).collect(),
             written_at_ms: version.written_at_ms,
         }
     }

@@ -58,7 +58,7 @@ impl Dir for Items {
             return Answer::refuse(error);
         }
         let (memory, name, note) = (self.0.clone(), name.to_owned(), NewMemory::note(name));
-        let made = self.0.commit(move |memory, commit| memory.create(commit, note));
+        let made = self.0.commit(move |memory, commit| memory.create(commit, note, &[]));
         Answer::soon(async move {
             made.await?;
             let node = Items(memory).lookup(&name);

@@ -1,20 +1,23 @@
 //! The service `memory`: named memories with versions, some of them active. The host's wiring uses it, and each agent has one.
 //!
-//! `path`, `content`, `evict`, `words` and `snippet` are rules without a database; `rows` are its tables, and `tx`,
-//! `active` and
-//! `search` apply the rules to them. `store` is the memory of one agent, `live` its memories as the tree shows them,
+//! `path`, `content`, `evict`, `words`, `rank` and `snippet` are rules without a database; `rows` are its tables, and `tx`,
+//! `active`, `facts`, `similar`, `search` and `questions` apply the rules to them. `store` is the memory of one agent, `live` its memories as the tree shows them,
 //! `files` its part of the tree, `service` the operations, `summarizer` the model that writes summaries.
 
 mod active;
 mod answers;
 mod content;
 mod evict;
+mod facts;
 mod files;
 mod live;
 pub mod path;
+mod questions;
+mod rank;
 mod rows;
 mod search;
 mod service;
+mod similar;
 mod snippet;
 mod store;
 mod summarizer;

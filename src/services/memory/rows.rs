@@ -26,6 +26,10 @@ pub struct MemoryHead {
     pub used: Option<u64>,
     pub tombstone: Option<String>,
     pub left_at_ms: Option<u64>,
+    /// The group of memories that say the same fact at different times, and its place there; see `facts`.
+    pub fact: Option<(i64, u64)>,
+    /// The name of the current memory of that group, if it is another one: this one `was`.
+    pub superseded_by: Option<String>,
 }
 
 /// One version as it was written. A deletion is a version without content.
@@ -43,8 +47,9 @@ pub struct Version {
     pub written_at_ms: u64,
 }
 
-const HEAD: &str =
-    "id, name, version, tokens, deleted, write_protected, unevictable, pinned, used, tombstone, left_at_ms";
+const HEAD: &str = "id, name, version, tokens, deleted, write_protected, unevictable, pinned, used, tombstone, left_at_ms, \
+    fact, fact_turn, CASE WHEN fact IS NULL THEN NULL ELSE (SELECT n.name FROM memories n WHERE n.fact = memories.fact \
+    AND n.fact_turn > memories.fact_turn AND n.deleted = 0 ORDER BY n.fact_turn DESC LIMIT 1) END";
 const VERSION: &str = "version, deleted, kind, tags, sources, form, content, tokens, created_at_ms";
 
 /// The number of an agent; 0, which no agent has, when it remembers nothing yet.
@@ -96,6 +101,25 @@ pub fn left(conn: &Connection, agent: i64, limit: usize) -> Result<Vec<MemoryHea
     Ok(select.query_map(params![agent, limit], read_head)?.collect::<Result<_, _>>()?)
 }
 
+/// The number of the newest memory of an agent: at least as many as it has.
+pub fn highest(conn: &Connection, agent: i64) -> Result<i64> {
+    let (first, last) = range(agent);
+    let mut select = conn.prepare_cached("SELECT max(id) FROM memories WHERE id BETWEEN ?1 AND ?2")?;
+    Ok(select.query_row([first, last], |row| row.get::<_, Option<i64>>(0))?.map_or(0, |id| id - first + 1))
+}
+
+/// The texts of memories, all or one of so many.
+pub fn sample(conn: &Connection, agent: i64, one_of: usize) -> Result<Vec<String>> {
+    let (first, _) = range(agent);
+    let step = one_of.max(1) as i64;
+    let ids = (0..highest(conn, agent)?).step_by(step as usize).map(|number| first + number);
+    let mut select = conn.prepare_cached(
+        "SELECT content FROM memories m JOIN memory_versions v ON v.memory = m.id AND v.version = m.version WHERE m.id = ?1",
+    )?;
+    let texts = ids.map(|id| Ok(select.query_row([id], |row| row.get(0)).optional()?));
+    texts.filter_map(Result::transpose).collect()
+}
+
 /// How many memories an agent has or had.
 pub fn count(conn: &Connection, agent: i64) -> Result<u64> {
     let mut select = conn.prepare_cached("SELECT count(*) FROM memories WHERE agent = ?1")?;
@@ -106,6 +130,11 @@ pub fn version(conn: &Connection, memory: i64, version: u64) -> Result<Option<Ve
     let sql = format!("SELECT {VERSION} FROM memory_versions WHERE memory = ?1 AND version = ?2");
     let mut select = conn.prepare_cached(&sql)?;
     select.query_row(params![memory, version], |row| Ok(read_version(row))).optional()?.transpose()
+}
+
+pub fn version_id(conn: &Connection, memory: i64, version: u64) -> Result<i64> {
+    let mut select = conn.prepare_cached("SELECT id FROM memory_versions WHERE memory = ?1 AND version = ?2")?;
+    Ok(select.query_row(params![memory, version], |row| row.get(0))?)
 }
 
 /// The newest versions, newest first.
@@ -135,6 +164,14 @@ pub fn update_head(tx: &Tx<'_>, head: &MemoryHead) -> Result<()> {
     let MemoryHead { id, write_protected, unevictable, pinned, used, tombstone, left_at_ms, .. } = head;
     update.execute(params![id, write_protected, unevictable, pinned, used, tombstone, left_at_ms])?;
     Ok(())
+}
+
+/// A deleted memory whose name is taken again says another fact.
+pub fn leave_fact(tx: &Tx<'_>, head: MemoryHead) -> Result<MemoryHead> {
+    if head.fact.is_some() {
+        tx.prepare_cached("UPDATE memories SET fact = NULL, fact_turn = NULL WHERE id = ?1")?.execute([head.id])?;
+    }
+    Ok(MemoryHead { fact: None, superseded_by: None, ..head })
 }
 
 /// The next number of use.
@@ -282,6 +319,8 @@ fn read_head(row: &Row<'_>) -> acheron_store::Sql<MemoryHead> {
         used: row.get(8)?,
         tombstone: row.get(9)?,
         left_at_ms: row.get(10)?,
+        fact: row.get::<_, Option<i64>>(11)?.zip(row.get(12)?),
+        superseded_by: row.get(13)?,
     })
 }
 

@@ -1,9 +1,12 @@
 //! Finding memories by their words.
 
-use super::rows;
+use std::collections::HashSet;
+
+use super::rows::{self, Version};
 use super::snippet::snippet;
 use super::tx::{MemoryReader, StoredMemory};
 use super::words::{self, WordQuery};
+use acheron_base::words::is_empty;
 use acheron_base::{Error, Result};
 use acheron_store::{OptionalExtension, Rows, params};
 
@@ -12,6 +15,9 @@ const LONGEST: usize = 4096;
 
 /// How much more a word in the name says than one in the text.
 const NAME_WEIGHT: &str = "4.0";
+
+/// A query of more terms is a question: what answers it need not have all of them.
+const A_FEW: usize = 3;
 
 /// Rows among which the best are chosen at a time.
 const MANY: usize = 512;
@@ -36,8 +42,15 @@ pub struct MemorySearch {
 }
 
 impl MemorySearch {
-    fn is_filtered(&self) -> bool {
+    pub(super) fn is_filtered(&self) -> bool {
         self.kind.is_some() || self.since_ms.is_some() || !self.tags.is_empty()
+    }
+
+    /// As the filter of the statement does.
+    fn lets_through(&self, version: &Version) -> bool {
+        self.kind.as_ref().is_none_or(|kind| *kind == version.kind)
+            && self.since_ms.is_none_or(|since| version.written_at_ms >= since)
+            && self.tags.iter().all(|tag| version.tags.contains(tag))
     }
 }
 
@@ -75,8 +88,9 @@ impl SearchCursor {
 }
 
 impl MemoryReader<'_> {
-    /// The best of what matches, and the cursor of what comes after. All words must be there; only when nothing has
-    /// them all, any of the rarer ones will do. Without words everything matches, and the newest is best.
+    /// The best of what matches, and the cursor of what comes after. Of a few words all must be there; only when nothing has
+    /// them all, any of the rarer ones will do. More words are a question. Without words everything matches, and the newest
+    /// is best.
     pub fn search(&self, search: &MemorySearch) -> Result<(Vec<MemoryHit>, Option<String>)> {
         if search.query.chars().count() > LONGEST {
             return Err(Error::invalid(format!("a query has at most {LONGEST} characters")));
@@ -86,11 +100,17 @@ impl MemoryReader<'_> {
         let mut needles = Vec::new();
         match words::query(&search.query) {
             WordQuery::Wordless => (),
-            WordQuery::Blank => found = self.ids(search, None, place.skip)?,
+            WordQuery::Blank => found = self.page(search, None, place.skip)?,
+            WordQuery::Words { terms, needles: words } if terms.len() > A_FEW && !search.query.contains(['"', '*']) => {
+                needles = words.into_iter().filter(|word| !is_empty(&word.to_lowercase())).collect();
+                place.any = true;
+                let ranked = self.answers(search, place.skip + search.limit + 1)?;
+                found = self.page_of(search, ranked, place.skip)?;
+            }
             WordQuery::Words { terms, needles: words } => {
                 needles = words;
                 if !place.any {
-                    found = self.ids(search, Some(&terms.join(" AND ")), place.skip)?;
+                    found = self.page(search, Some(&terms.join(" AND ")), place.skip)?;
                 }
                 if place.any || (found.is_empty() && place.skip == 0 && terms.len() > 1) {
                     place.any = true;
@@ -100,7 +120,7 @@ impl MemoryReader<'_> {
                         false => self.rarer(search, &terms)?,
                     };
                     if !rare.is_empty() {
-                        found = self.ids(search, Some(&rare.join(" OR ")), place.skip)?;
+                        found = self.page(search, Some(&rare.join(" OR ")), place.skip)?;
                     }
                 }
             }
@@ -109,11 +129,58 @@ impl MemoryReader<'_> {
         found.truncate(search.limit);
         let next = more.then(|| SearchCursor { skip: place.skip + search.limit, ..place }.show());
         let hit = |(id, rank): (i64, f64)| {
-            let memory = if search.history { self.by_version(id)? } else { self.by_memory(id)? };
+            let memory = self.by_row(search, id)?;
             let snippet = snippet(&memory.version.content.text(), &needles);
             Ok(MemoryHit { memory, score: -rank, snippet })
         };
         Ok((found.into_iter().map(hit).collect::<Result<_>>()?, next))
+    }
+
+    /// Row ids and ranks from `skip` on, one more than asked for.
+    fn page(&self, search: &MemorySearch, question: Option<&str>, skip: usize) -> Result<Vec<(i64, f64)>> {
+        // A memory that is put before others takes a place: the places are counted from the beginning.
+        let ranked = self.ids(search, question, skip + search.limit + 1)?;
+        self.page_of(search, ranked, skip)
+    }
+
+    fn page_of(&self, search: &MemorySearch, ranked: Vec<(i64, f64)>, skip: usize) -> Result<Vec<(i64, f64)>> {
+        Ok(self.current_first(search, ranked)?.into_iter().skip(skip).take(search.limit + 1).collect())
+    }
+
+    /// Puts the current memory of a fact before the first older one that was found, also if it was not found itself.
+    fn current_first(&self, search: &MemorySearch, ranked: Vec<(i64, f64)>) -> Result<Vec<(i64, f64)>> {
+        let (mut seen, mut ordered) = (HashSet::new(), Vec::with_capacity(ranked.len()));
+        for (id, rank) in ranked {
+            if seen.contains(&id) {
+                continue;
+            }
+            if let Some(current) = self.current_row(search, id)?
+                && seen.insert(current)
+            {
+                ordered.push((current, rank));
+            }
+            if seen.insert(id) {
+                ordered.push((id, rank));
+            }
+        }
+        Ok(ordered)
+    }
+
+    /// The row of the current memory of a fact, if the row found is an older one and the filter lets it through.
+    fn current_row(&self, search: &MemorySearch, row: i64) -> Result<Option<i64>> {
+        let memory = match search.history {
+            true => self.by_version(row)?.head.id,
+            false => row,
+        };
+        let Some(id) = self.current(memory)? else { return Ok(None) };
+        let StoredMemory { head, version } = self.by_memory(id)?;
+        if !search.lets_through(&version) {
+            return Ok(None);
+        }
+        match search.history {
+            true => rows::version_id(self.conn, head.id, head.version).map(Some),
+            false => Ok(Some(id)),
+        }
     }
 
     /// The terms that tell memories apart: one that is in far more of them than another is left out. Every memory with
@@ -136,7 +203,7 @@ impl MemoryReader<'_> {
     }
 
     /// The number of memories with a term, at most `limit`.
-    fn count(&self, search: &MemorySearch, term: &str, limit: usize) -> Result<usize> {
+    pub(super) fn count(&self, search: &MemorySearch, term: &str, limit: usize) -> Result<usize> {
         let table = if search.history { "memory_ever" } else { "memory_now" };
         let (first, last) = rows::range(self.agent);
         let mut select = self.conn.prepare_cached(&format!(
@@ -145,9 +212,9 @@ impl MemoryReader<'_> {
         Ok(select.query_row(params![term, first, last, limit], |row| row.get(0))?)
     }
 
-    /// Row ids and ranks, one more than asked for. Rows are only joined when a filter asks for it: ranking alone is
+    /// The best row ids and ranks, `wanted` of them. Rows are only joined when a filter asks for it: ranking alone is
     /// answered by the index.
-    fn ids(&self, search: &MemorySearch, question: Option<&str>, skip: usize) -> Result<Vec<(i64, f64)>> {
+    pub(super) fn ids(&self, search: &MemorySearch, question: Option<&str>, wanted: usize) -> Result<Vec<(i64, f64)>> {
         let (table, id) = if search.history { ("memory_ever", "v.id") } else { ("memory_now", "m.id") };
         let (first, last) = rows::range(self.agent);
         let versions = "memory_versions v JOIN memories m ON m.id = v.memory";
@@ -160,11 +227,10 @@ impl MemoryReader<'_> {
                  ORDER BY v.created_at_ms DESC, v.id DESC LIMIT ?3 OFFSET ?4"
             ))?;
             let tags = rows::list(&search.tags);
-            let asked = params![first, last, search.limit + 1, skip, search.kind, search.since_ms, tags];
+            let asked = params![first, last, wanted, 0, search.kind, search.since_ms, tags];
             return Ok(select.query_map(asked, |row| Ok((row.get(0)?, 0.0)))?.collect::<Result<_, _>>()?);
         };
-        let wanted = skip + search.limit + 1;
-        let best = if search.is_filtered() {
+        if search.is_filtered() {
             let mut select = self.conn.prepare_cached(&format!(
                 "SELECT w.rowid, bm25({table}, {NAME_WEIGHT}, 1.0) FROM {table} w CROSS JOIN {versions} \
                  WHERE {id} = w.rowid AND {latest} AND w.{table} MATCH ?3 AND w.rowid BETWEEN ?1 AND ?2 \
@@ -172,15 +238,19 @@ impl MemoryReader<'_> {
             ))?;
             let tags = rows::list(&search.tags);
             let asked = params![first, last, question, None::<i64>, search.kind, search.since_ms, tags];
-            best(select.query(asked)?, wanted)?
+            best(select.query(asked)?, wanted)
         } else {
             let mut select = self.conn.prepare_cached(&format!(
                 "SELECT rowid, bm25({table}, {NAME_WEIGHT}, 1.0) FROM {table} \
                  WHERE {table} MATCH ?3 AND rowid BETWEEN ?1 AND ?2"
             ))?;
-            best(select.query(params![first, last, question])?, wanted)?
-        };
-        Ok(best.into_iter().skip(skip).collect())
+            best(select.query(params![first, last, question])?, wanted)
+        }
+    }
+
+    /// The memory of a row of the index.
+    pub(super) fn by_row(&self, search: &MemorySearch, row: i64) -> Result<StoredMemory> {
+        if search.history { self.by_version(row) } else { self.by_memory(row) }
     }
 
     fn by_memory(&self, id: i64) -> Result<StoredMemory> {

@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use super::answers::{DeletedMemory, Evicted, LoadedMemory, MemoryHits, Summarized, Versions, WrittenMemory};
+use super::answers::{
+    ChangedMemory, DeletedMemory, Evicted, LoadedMemory, MemoryHits, Summarized, Versions, WrittenMemory,
+};
 use super::content::{Content, ContentChange};
 use super::files::files;
 use super::path::Target;
@@ -56,6 +58,10 @@ pub enum Command {
         /// It never leaves the active set.
         #[serde(default)]
         unevictable: bool,
+        /// The memories that say an older state of the same fact: they are kept, marked `was`, and search puts this one
+        /// before them.
+        #[serde(default)]
+        supersedes: Vec<String>,
     },
     /// Answers the content and makes it active. A path to an old version is only looked at.
     Load {
@@ -78,6 +84,9 @@ pub enum Command {
         /// Refuse with `conflict` unless this is the latest version.
         #[serde(default)]
         if_version: Option<u64>,
+        /// As in `create`: other memories that this one takes the place of.
+        #[serde(default)]
+        supersedes: Vec<String>,
     },
     /// Takes it out of the active set, not out of memory, and leaves a line in its place.
     Evict {
@@ -104,7 +113,8 @@ pub enum Command {
     /// Finds memories by their words, the best first.
     Search {
         /// Words; `"words together"`; `begin*`. Finds what has all of them; if nothing has, what has any of the rarer
-        /// ones. Empty: everything, newest first.
+        /// ones. More than three plain words are a question: the best answers, also in other words. Empty: everything,
+        /// newest first.
         query: String,
         #[serde(default)]
         kind: Option<String>,
@@ -139,6 +149,7 @@ pub enum Command {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Output {
+    Changed(ChangedMemory),
     Written(WrittenMemory),
     Loaded(Box<LoadedMemory>),
     Evicted(Evicted),
@@ -154,7 +165,8 @@ impl Service for Memory {
     const ABOUT: &'static str = "The memory of this agent.\n\n\
         Every memory is a file with versions: `items/<name>/content` is the latest, `items/<name>/versions/<n>` an old \
         one; writing makes a new one, `mkdir` an empty note, `rmdir` deletes. `active.json` shows what is active now, \
-        within a budget of tokens, and what has left. Nothing is ever lost by a change, a deletion or an eviction.";
+        within a budget of tokens, and what has left. Nothing is ever lost by a change, a deletion or an eviction. A fact that \
+        has changed is written with `supersedes`: the older memory stays readable and is marked `was`.";
     type Command = Command;
     type Output = Output;
 
@@ -162,11 +174,11 @@ impl Service for Memory {
         let plan = json!({"memory_path": "/agents/self/memory/items/plan"});
         vec![
             Operation::write("create")
-                .gives::<WrittenMemory>()
+                .gives::<ChangedMemory>()
                 .example(json!({"kind": "plan", "name": "plan", "content": "cross the river", "tags": ["trip"]})),
             Operation::write("load").gives::<LoadedMemory>().idempotent().example(plan.clone()),
             Operation::write("mutate")
-                .gives::<WrittenMemory>()
+                .gives::<ChangedMemory>()
                 .example(json!({"memory_path": "/agents/self/memory/items/plan", "append": ", then come back"})),
             Operation::write("evict").gives::<Evicted>().idempotent().example(plan.clone()),
             Operation::write("pin").gives::<WrittenMemory>().idempotent().example(plan.clone()),
@@ -211,16 +223,17 @@ impl Service for Memory {
     fn write(&self, cx: &WriteCx<'_>, command: Command) -> Result<Output> {
         let (memory, commit) = (&self.memory, cx.commit);
         let target = |path: &str| memory.target(path);
+        let targets = |paths: Vec<String>| paths.iter().map(|path| target(path)).collect::<Result<Vec<Target>>>();
         Ok(match command {
-            Command::Create { kind, content, name, tags, write_protected, unevictable } => {
+            Command::Create { kind, content, name, tags, write_protected, unevictable, supersedes } => {
                 let content = Content::given(content)?;
                 let new = NewMemory { name, kind, tags, sources: Vec::new(), content, write_protected, unevictable };
-                Output::Written(memory.create(commit, new)?)
+                Output::Changed(memory.create(commit, new, &targets(supersedes)?)?)
             }
             Command::Load { memory_path } => Output::Loaded(Box::new(memory.load(commit, &target(&memory_path)?)?)),
-            Command::Mutate { memory_path, content, patch, append, if_version } => {
-                let change = one_of(content, patch, append)?;
-                Output::Written(memory.mutate(commit, &target(&memory_path)?, if_version, change)?)
+            Command::Mutate { memory_path, content, patch, append, if_version, supersedes } => {
+                let (change, older) = (one_of(content, patch, append)?, targets(supersedes)?);
+                Output::Changed(memory.mutate(commit, &target(&memory_path)?, if_version, change, &older)?)
             }
             Command::Evict { memory_path, summary } => {
                 Output::Evicted(memory.evict(commit, &target(&memory_path)?, summary.as_deref())?)

@@ -9,14 +9,16 @@ use serde_json::json;
 
 use super::active::EvictedMemory;
 use super::answers::{
-    ActiveSet, DeletedMemory, Evicted, EvictedLine, LoadedMemory, MemoryHitLine, MemoryHits, Meta, Summarized,
-    Versions, WrittenMemory, path, paths, versioned,
+    ActiveSet, ChangedMemory, DeletedMemory, Evicted, EvictedLine, LoadedMemory, MemoryHitLine, MemoryHits, Meta,
+    Summarized, Versions, WrittenMemory, path, paths, versioned,
 };
 use super::content::ContentChange;
 use super::live::LiveMemories;
 use super::path::Target;
-use super::rows::{self, MemoryEntry};
+use super::questions::BackgroundCache;
+use super::rows::{self, MemoryEntry, MemoryHead};
 use super::search::MemorySearch;
+use super::similar::SimilarMemory;
 use super::tx::{MemoryReader, MemoryTx, NewMemory, StoredMemory};
 use crate::events::{Commit, EventLog};
 use crate::state::quota::QuotaKind;
@@ -45,6 +47,7 @@ pub struct MemoryStore {
     pub live: LiveMemories,
     /// The bytes of all versions; counted before the first change.
     bytes: Mutex<Option<u64>>,
+    background: Arc<BackgroundCache>,
 }
 
 /// The result of a change: the memory that changed, and those evicted because of it.
@@ -54,6 +57,15 @@ struct ChangeResult<T> {
     /// The memory, if its bytes changed.
     entry: Option<MemoryEntry>,
     left: Vec<EvictedMemory>,
+    news: FactNews,
+}
+
+/// What a change says about other memories.
+#[derive(Default)]
+struct FactNews {
+    /// Those that it supersedes.
+    superseded: Vec<MemoryHead>,
+    similar: Vec<SimilarMemory>,
 }
 
 impl MemoryStore {
@@ -65,7 +77,16 @@ impl MemoryStore {
         }
         let entries = store.look(|conn| rows::entries(conn, rows::agent(conn, &agent)?))?;
         let live = LiveMemories::new(entries, clock.clone());
-        Ok(Arc::new(MemoryStore { store, agent, clock, budget, event_log, live, bytes: Mutex::default() }))
+        Ok(Arc::new(MemoryStore {
+            store,
+            agent,
+            clock,
+            budget,
+            event_log,
+            live,
+            bytes: Mutex::default(),
+            background: Arc::default(),
+        }))
     }
 
     /// Reads a `memory_path` as this agent means it.
@@ -73,8 +94,9 @@ impl MemoryStore {
         Target::read(path, &self.agent)
     }
 
-    pub fn create(self: &Arc<Self>, commit: &Commit<'_>, new: NewMemory) -> Result<WrittenMemory> {
-        self.change(commit, "created", |tx| tx.create(new), |memory, left| WrittenMemory::of(&memory, left))
+    /// Remembers something new, in place of `older`.
+    pub fn create(self: &Arc<Self>, commit: &Commit<'_>, new: NewMemory, older: &[Target]) -> Result<ChangedMemory> {
+        self.remember(commit, "created", older, |tx| tx.create(new))
     }
 
     pub fn mutate(
@@ -83,18 +105,14 @@ impl MemoryStore {
         target: &Target,
         if_version: Option<u64>,
         change: ContentChange,
-    ) -> Result<WrittenMemory> {
-        self.change(
-            commit,
-            "changed",
-            |tx| tx.mutate(target, if_version, change),
-            |memory, left| WrittenMemory::of(&memory, left),
-        )
+        older: &[Target],
+    ) -> Result<ChangedMemory> {
+        self.remember(commit, "changed", older, |tx| tx.mutate(target, if_version, change))
     }
 
     /// A new version of what was written to the file.
     pub fn write(self: &Arc<Self>, commit: &Commit<'_>, name: &str, bytes: &Bytes) -> Result<()> {
-        self.change(commit, "changed", |tx| tx.write(name, bytes), |_, _| ())
+        self.remember(commit, "changed", &[], |tx| tx.write(name, bytes)).map(drop)
     }
 
     pub fn delete(self: &Arc<Self>, commit: &Commit<'_>, target: &Target) -> Result<DeletedMemory> {
@@ -124,7 +142,13 @@ impl MemoryStore {
         self.apply(commit, |tx| {
             let (memory, was) = tx.evict(target, summary)?;
             let left = if was { vec![laid_down(&memory)] } else { Vec::new() };
-            Ok(ChangeResult { value: Evicted::of(memory, was), what: "evicted", entry: None, left })
+            Ok(ChangeResult {
+                value: Evicted::of(memory, was),
+                what: "evicted",
+                entry: None,
+                left,
+                news: FactNews::default(),
+            })
         })
     }
 
@@ -191,6 +215,7 @@ impl MemoryStore {
                 what: "changed",
                 entry: Some(MemoryEntry::of(&memory.head, &memory.version)),
                 left,
+                news: FactNews::default(),
             })
         })
     }
@@ -218,7 +243,12 @@ impl MemoryStore {
     }
 
     pub async fn meta(&self, name: String) -> Result<Meta> {
-        self.read(move |reader| Ok(Meta::of(reader.find(&Target::latest(name))?))).await
+        self.read(move |reader| {
+            let memory = reader.find(&Target::latest(name))?;
+            let older = reader.older(&memory.head)?;
+            Ok(Meta::of(memory, &older))
+        })
+        .await
     }
 
     pub async fn active(&self) -> Result<ActiveSet> {
@@ -236,11 +266,34 @@ impl MemoryStore {
         &self,
         work: impl FnOnce(&MemoryReader<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let agent = self.agent.clone();
-        self.store.read(move |conn| work(&MemoryReader::read(conn, &agent)?)).await
+        let (agent, background) = (self.agent.clone(), Some(self.background.clone()));
+        self.store.read(move |conn| work(&MemoryReader { background, ..MemoryReader::read(conn, &agent)? })).await
     }
 
-    /// A change of what is remembered.
+    /// A change of content, which may supersede other memories. Those that say nearly the same are only reported.
+    fn remember(
+        self: &Arc<Self>,
+        commit: &Commit<'_>,
+        what: &'static str,
+        older: &[Target],
+        work: impl FnOnce(&MemoryTx<'_>) -> Result<StoredMemory>,
+    ) -> Result<ChangedMemory> {
+        self.apply(commit, |tx| {
+            let mut memory = work(tx)?;
+            let superseded = tx.supersede(&mut memory.head, older)?;
+            let similar = tx.similar(&memory)?;
+            let left = tx.keep_within(self.budget)?;
+            let value = ChangedMemory {
+                written: WrittenMemory::of(&memory, &left),
+                supersedes: superseded.iter().map(|old| path(&old.name)).collect(),
+                similar: similar.clone(),
+            };
+            let entry = Some(MemoryEntry::of(&memory.head, &memory.version));
+            Ok(ChangeResult { value, what, entry, left, news: FactNews { superseded, similar } })
+        })
+    }
+
+    /// Another change of what is remembered.
     fn change<T>(
         self: &Arc<Self>,
         commit: &Commit<'_>,
@@ -252,7 +305,7 @@ impl MemoryStore {
             let memory = work(tx)?;
             let left = tx.keep_within(self.budget)?;
             let entry = Some(MemoryEntry::of(&memory.head, &memory.version));
-            Ok(ChangeResult { value: answer(memory, &left), what, entry, left })
+            Ok(ChangeResult { value: answer(memory, &left), what, entry, left, news: FactNews::default() })
         })
     }
 
@@ -266,7 +319,8 @@ impl MemoryStore {
         self.apply(commit, |tx| {
             let memory = work(tx)?;
             let left = tx.keep_within(self.budget)?;
-            Ok(ChangeResult { value: answer(memory, &left), what: "loaded", entry: None, left })
+            let news = FactNews::default();
+            Ok(ChangeResult { value: answer(memory, &left), what: "loaded", entry: None, left, news })
         })
     }
 
@@ -276,12 +330,19 @@ impl MemoryStore {
         commit: &Commit<'_>,
         work: impl FnOnce(&MemoryTx<'_>) -> Result<ChangeResult<T>>,
     ) -> Result<T> {
-        let ChangeResult { value, what, entry, left } =
+        let ChangeResult { value, what, entry, left, news } =
             work(&MemoryTx::take(commit.tx(), &self.agent, self.clock.now_ms())?)?;
         let path = |name: &str| format!("/agents/{}/memory/items/{name}", self.agent);
         if let Some(entry) = entry {
-            let (memory, payload) = (self.clone(), json!({ "memory": what, "version": entry.version }));
+            let (memory, mut payload) = (self.clone(), json!({ "memory": what, "version": entry.version }));
+            if !news.similar.is_empty() {
+                payload["similar"] = json!(news.similar);
+            }
             let name = path(&entry.name);
+            for old in news.superseded {
+                let what = json!({ "memory": "superseded", "version": old.version, "by": name });
+                commit.emit(&self.event_log, "change", &path(&old.name), what)?;
+            }
             self.take_room(commit, entry.bytes)?;
             commit.after(move || memory.live.note(entry));
             commit.emit(&self.event_log, "change", &name, payload)?;

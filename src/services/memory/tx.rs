@@ -2,8 +2,11 @@
 //!
 //! Every method is one step of a transaction that the caller holds. The active set has its own file, and so has search.
 
+use std::sync::Arc;
+
 use super::content::{Content, ContentChange};
 use super::path::{self, Target};
+use super::questions::BackgroundCache;
 use super::rows::{self, MemoryHead, Version};
 use acheron_base::{Error, Result, quoted};
 use acheron_store::{Connection, Tx};
@@ -12,6 +15,8 @@ use acheron_store::{Connection, Tx};
 pub struct MemoryReader<'c> {
     pub(super) conn: &'c Connection,
     pub(super) agent: i64,
+    /// Counted anew for each question where there is none.
+    pub(super) background: Option<Arc<BackgroundCache>>,
 }
 
 /// The memory of one agent, open for a change.
@@ -58,7 +63,7 @@ impl NewMemory {
 
 impl<'c> MemoryReader<'c> {
     pub fn read(conn: &'c Connection, agent: &str) -> Result<MemoryReader<'c>> {
-        Ok(MemoryReader { conn, agent: rows::agent(conn, agent)? })
+        Ok(MemoryReader { conn, agent: rows::agent(conn, agent)?, background: None })
     }
 
     /// The memory that is meant, in the version that is meant.
@@ -99,7 +104,7 @@ impl<'c> MemoryTx<'c> {
     }
 
     pub fn reader(&self) -> MemoryReader<'_> {
-        MemoryReader { conn: self.tx, agent: self.agent }
+        MemoryReader { conn: self.tx, agent: self.agent, background: None }
     }
 
     /// Remembers something new, and makes it active. A name whose memory was deleted may be taken again; its versions
@@ -118,7 +123,7 @@ impl<'c> MemoryTx<'c> {
                     "there is a memory {name} already; mutate it, or choose another name"
                 )));
             }
-            Some(head) => head,
+            Some(head) => rows::leave_fact(self.tx, head)?,
             None => rows::insert_head(self.tx, self.agent, &name)?,
         };
         (head.write_protected, head.unevictable, head.pinned) = (new.write_protected, new.unevictable, false);
@@ -189,7 +194,7 @@ impl<'c> MemoryTx<'c> {
     }
 
     /// The latest version, if it may be changed and is the one that the caller means.
-    fn writable(&self, target: &Target, if_version: Option<u64>) -> Result<StoredMemory> {
+    pub(super) fn writable(&self, target: &Target, if_version: Option<u64>) -> Result<StoredMemory> {
         let memory = self.reader().find(&Target::latest(target.name.as_str()))?;
         for meant in [target.version, if_version].into_iter().flatten() {
             if meant != memory.head.version {

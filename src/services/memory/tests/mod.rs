@@ -1,5 +1,7 @@
 //! Memory against a real database, without a tree.
 
+mod evaluation;
+mod facts;
 mod sessions;
 
 use serde_json::json;

@@ -26,7 +26,7 @@ impl Summarize for Echo {
 }
 
 /// One agent's memory in a tree.
-struct Home {
+pub struct Home {
     store: TestStore,
     tree: Tree,
     event_logs: Arc<EventLogs>,
@@ -34,7 +34,7 @@ struct Home {
 }
 
 impl Home {
-    fn new(budget: u64) -> Home {
+    pub fn new(budget: u64) -> Home {
         Home::on(TestStore::new(), Clock::at(1000), budget)
     }
 
@@ -49,20 +49,20 @@ impl Home {
     }
 
     /// The host ends and starts again.
-    fn again(self, budget: u64) -> Home {
+    pub fn again(self, budget: u64) -> Home {
         let Home { store, tree, event_logs, clock } = self;
         drop((tree, event_logs));
         Home::on(store.again(), clock, budget)
     }
 
-    async fn cat(&self, path: &str) -> String {
+    pub async fn cat(&self, path: &str) -> String {
         match self.tree.read(&Caller::operator(), path).await {
             Ok(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
             Err(error) => format!("! {}: {error}\n", error.code.name()),
         }
     }
 
-    async fn echo(&self, text: &str, path: &str) -> String {
+    pub async fn echo(&self, text: &str, path: &str) -> String {
         match self.tree.write(&Caller::operator(), path, text.as_bytes()).await {
             Ok(()) => String::new(),
             Err(error) => format!("! {}: {error}\n", error.code.name()),
@@ -70,7 +70,7 @@ impl Home {
     }
 
     /// Calls an operation and shows its result, or its error.
-    async fn call(&self, op: &str, arguments: Value) -> Value {
+    pub async fn call(&self, op: &str, arguments: Value) -> Value {
         let file = format!("memory/control/{op}.json");
         let asked = self.tree.ask(&Caller::operator(), &file, arguments.to_string().as_bytes()).await;
         let answer: Value = match asked {
@@ -78,6 +78,12 @@ impl Home {
             Err(error) => return json!(error),
         };
         if answer["ok"] == true { answer["result"].clone() } else { answer["error"].clone() }
+    }
+
+    /// The payloads of all changes that were told of.
+    pub async fn changes(&self) -> Vec<Value> {
+        let events = self.event_logs.of("charon").unwrap().after(0).wait().await.unwrap();
+        events.into_iter().filter(|event| event.kind == "change").map(|event| event.payload).collect()
     }
 
     fn ls(&self, path: &str) -> String {
@@ -88,7 +94,7 @@ impl Home {
         }
     }
 
-    fn items(&self) -> Arc<dyn acheron_vfs::Dir> {
+    pub fn items(&self) -> Arc<dyn acheron_vfs::Dir> {
         match self.tree.find(&Caller::operator(), "memory/items").unwrap().1 {
             Node::Dir(dir) => dir,
             _ => panic!("items is no directory"),
@@ -119,7 +125,7 @@ async fn remember_change_look_back_search_restart_still_there() {
     check(
         said,
         expect![[r#"
-            {"memory_path":"/agents/self/memory/items/plan","version":1,"write_protected":false,"unevictable":false,"pinned":false,"active":true,"tokens":6,"evicted":[]}
+            {"memory_path":"/agents/self/memory/items/plan","version":1,"write_protected":false,"unevictable":false,"pinned":false,"active":true,"tokens":6,"evicted":[],"was":false,"superseded_by":null,"supersedes":[],"similar":[]}
             cross the river by night
             cross the river
             content
@@ -141,6 +147,9 @@ async fn remember_change_look_back_search_restart_still_there() {
               "pinned": false,
               "active": true,
               "tombstone": null,
+              "was": false,
+              "superseded_by": null,
+              "supersedes": [],
               "written_at_ms": 1000
             }
             cross the river by night
