@@ -51,6 +51,7 @@ mod scale;
 mod search_code;
 mod self_running;
 mod sessions;
+mod sleep;
 mod spending;
 mod taken_rights;
 mod terminal;

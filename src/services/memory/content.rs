@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use acheron_base::utf8::may_be_part;
 use acheron_base::{Error, Result};
 
 /// The largest item, in bytes as they are kept.
@@ -42,6 +43,17 @@ impl Content {
             Content::Text(_) => None,
         };
         json.map_or_else(|| Content::Text(text.to_owned()), Content::Json).fitting()
+    }
+
+    /// Whether bytes that are written at `start` may be a part of a memory.
+    pub fn check_part(part: &[u8], start: usize) -> Result<()> {
+        match may_be_part(part, start == 0) {
+            true => Ok(()),
+            false => {
+                let end = start + part.len();
+                Err(Error::invalid(format!("a memory is UTF-8 text; bytes {start} to {end} are not")))
+            }
+        }
     }
 
     /// The content as stored.
