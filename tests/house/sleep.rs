@@ -34,8 +34,8 @@ fn ten_lines_of_shell_turn_a_conversation_into_pages_and_back() {
         cd agents/self/recall
         echo '{"dry_run":true}' > control/consolidate.json; jq -c '.result | [.state, .by, .requests, .run]' result.json
         echo '{}' > control/consolidate.json; run=$(jq -r .result.run result.json); ls sleep/$run
-        cat sleep/$run/diff.patch
-        jq -c '.pages[0].added[1].citations' sleep/$run/report.json
+        sed 's/[ \t]*$//' sleep/$run/diff.patch
+        jq -c '.pages[0].added[2].citations' sleep/$run/report.json
         cat nodes/index.md
         echo "{\"run\":\"$run\"}" > control/apply.json; jq -c '.result | [.state, .pages]' result.json
         cat nodes/index.md "by/backlinks/episodic/2026-11-16 crossing.md"
@@ -47,14 +47,59 @@ fn ten_lines_of_shell_turn_a_conversation_into_pages_and_back() {
         echo "{\"run\":\"$run\"}" > control/apply.json; jq -r .error.message result.json | sed "s/$run/RUN/"
         cat nodes/index.md
         "#,
-        expect![[""]],
+        expect![[r#"
+            ["planned","extract",1,null]
+            diff.patch
+            proposal.json
+            report.json
+            --- /dev/null
+            +++ b/episodic/2026-11-16 crossing.md
+            @@ -0,0 +1,4 @@
+            +# 2026-11-16 crossing
+            +
+            +- [[River]]
+            +- said: The river is forty fathoms wide at the landing. ([[episodic-raw/2026-11-16/crossing/1794787200000000002-user|crossing]])
+            --- a/index.md
+            +++ b/index.md
+            @@ -1,3 +1,4 @@
+             # Index
+
+             - [[River]]
+            +- [[2026-11-16 crossing]]
+            [{"message":"episodic-raw/2026-11-16/crossing/1794787200000000002-user.md","quote":"The river is forty fathoms wide at the landing."}]
+            # Index
+
+            - [[River]]
+            ["applied",["episodic/2026-11-16 crossing.md","index.md"]]
+            # Index
+
+            - [[River]]
+            - [[2026-11-16 crossing]]
+            index.md
+            [true,[]]
+            ["empty",0]
+            "undone"
+            undone
+            # Index
+
+            - [[River]]
+            index.md has changed since run RUN proposed its change: run consolidate again
+            Mine: [[River]]
+        "#]],
     );
     let patched = crate::common::session(
         &house.here(),
-        "cp -r wiki copy; cd copy; git -C wiki checkout 2> /dev/null; printf '# Index\\n\\n- [[River]]\\n' > index.md
-         patch -p1 -s < sleep/*/diff.patch && cat index.md && ls episodic",
+        "cp -r wiki copy; cd copy; printf '# Index\\n\\n- [[River]]\\n' > index.md
+         git apply sleep/*/diff.patch && cat index.md && ls episodic",
     );
-    expect![[""]].assert_eq(&patched);
+    expect![[r#"
+        # Index
+
+        - [[River]]
+        - [[2026-11-16 crossing]]
+        2026-11-16 crossing.md
+    "#]]
+    .assert_eq(&patched);
 }
 
 #[test]
@@ -81,7 +126,15 @@ fn a_model_proposes_and_is_paid_and_hostile_answers_change_nothing() {
         cat nodes/semantic/River.md
         echo '{"since":"2026-11-01"}' > control/consolidate.json; jq -r .error.code result.json
         "#,
-        expect![[""]],
+        expect![[r#"
+            ["proposed","model",["semantic/River.md"],[]]
+            [2,14,10]
+            true
+            # River
+
+            Forty fathoms wide. ([[episodic-raw/2026-11-16/crossing/1794787200000000002-user|crossing]])
+            budget_exceeded
+        "#]],
     );
     assert_eq!(server.asked(), 2, "an exhausted budget asks no more");
     let asked = server.bodies()[1].to_string();
@@ -97,17 +150,30 @@ fn a_writer_of_a_page_or_a_memory_hears_that_it_is_no_text() {
         cd agents/self
         printf 'a\377b' > recall/nodes/semantic/Bad.md || echo refused
         printf 'a\000b' > recall/nodes/semantic/Bad.md || echo refused
-        yes '[[River]]' | head -1500 > many; cat many > recall/nodes/semantic/Many.md || echo refused
+        yes '[[River]]' 2> /dev/null | head -1500 | dd bs=1M iflag=fullblock of=recall/nodes/semantic/Many.md status=none || echo refused
         mkdir recall/conversations/one
         printf '\377' > recall/conversations/one/messages/1-user.md || echo refused
         echo '{"kind":"note","name":"one","content":"text"}' > memory/control/create.json
         cat memory/result.json > /dev/null
         printf 'a\377b' > memory/items/one/content || echo refused
         cat memory/items/one/content
-        printf 'gr\303' > recall/nodes/semantic/Good.md && printf '\274n' >> recall/nodes/semantic/Good.md
+        { printf 'gr\303'; printf '\274n\n'; } > recall/nodes/semantic/Good.md
         cat recall/nodes/semantic/Good.md; ls recall/nodes/semantic
         "#,
-        expect![[""]],
+        expect![[r#"
+            refused
+            refused
+            refused
+            refused
+            refused
+            textgrün
+            Good.md
+            ! bash: line 3: printf: write error: Invalid argument
+            ! bash: line 4: printf: write error: Invalid argument
+            ! dd: error writing 'recall/nodes/semantic/Many.md': Disk quota exceeded
+            ! bash: line 7: printf: write error: Invalid argument
+            ! bash: line 10: printf: write error: Invalid argument
+        "#]],
     );
 }
 
@@ -138,7 +204,14 @@ fn a_wiki_whose_folder_is_replaced_is_found_again_and_its_loss_is_told() {
         grep '"wiki"' ../events/log.ndjson | jq -c .payload
         jq '.ok, (.faults | length)' /proc/self/cwd/../../../meta/health.json
         "#,
-        expect![[""]],
+        expect![[r#"
+            the folder of the wiki, FOLDER, is gone: put it back, or make an empty one there
+            {"wiki":"lost"}
+            {"wiki":"found"}
+            {"wiki":"lost"}
+            false
+            1
+        "#]],
     );
     assert!(!here.join("wiki").exists());
     std::fs::rename(here.join("away"), here.join("wiki")).unwrap();

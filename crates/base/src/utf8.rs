@@ -2,11 +2,14 @@
 
 /// Whether these bytes may be a part of UTF-8 text: its beginning, or one from the middle, whose first character may be cut.
 pub fn may_be_part(bytes: &[u8], is_first: bool) -> bool {
+    fault(bytes, is_first).is_none()
+}
+
+/// The place of the first byte that keeps these from being a part of UTF-8 text.
+pub fn fault(bytes: &[u8], is_first: bool) -> Option<usize> {
     let cut = if is_first { 0 } else { bytes.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count() };
-    match std::str::from_utf8(&bytes[cut..]) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none(),
-    }
+    let error = std::str::from_utf8(&bytes[cut..]).err()?;
+    error.error_len().map(|_| cut + error.valid_up_to())
 }
 
 #[cfg(test)]

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use acheron_base::utf8::may_be_part;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, utf8};
 
 /// The largest item, in bytes as they are kept.
 pub const LIMIT: usize = 1 << 20;
@@ -47,12 +46,9 @@ impl Content {
 
     /// Whether bytes that are written at `start` may be a part of a memory.
     pub fn check_part(part: &[u8], start: usize) -> Result<()> {
-        match may_be_part(part, start == 0) {
-            true => Ok(()),
-            false => {
-                let end = start + part.len();
-                Err(Error::invalid(format!("a memory is UTF-8 text; bytes {start} to {end} are not")))
-            }
+        match utf8::fault(part, start == 0) {
+            None => Ok(()),
+            Some(at) => Err(Error::invalid(format!("a memory is UTF-8 text; byte {} is not", start + at))),
         }
     }
 

@@ -90,7 +90,8 @@ fn sentences(text: &str) -> Vec<&str> {
         at += line.len();
     }
     let plain = |it: &&str| {
-        (SHORTEST..=LONGEST).contains(&it.chars().count())
+        let words: Vec<&str> = it.split_whitespace().collect();
+        (SHORTEST..=LONGEST).contains(&words.join(" ").chars().count())
             && !it.ends_with(['?', '？'])
             && !it.contains(['[', ']', '<', '>', '`', '|', '{', '}'])
             && !it.contains("://")
