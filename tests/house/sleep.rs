@@ -171,6 +171,7 @@ fn a_writer_of_a_page_or_a_memory_hears_that_it_is_no_text() {
             ! bash: line 3: printf: write error: Invalid argument
             ! bash: line 4: printf: write error: Invalid argument
             ! dd: error writing 'recall/nodes/semantic/Many.md': Disk quota exceeded
+            ! dd: closing output file 'recall/nodes/semantic/Many.md': Disk quota exceeded
             ! bash: line 7: printf: write error: Invalid argument
             ! bash: line 10: printf: write error: Invalid argument
         "#]],
