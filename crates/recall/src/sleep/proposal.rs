@@ -89,7 +89,7 @@ pub fn expand(mut proposal: SleepProposal, messages: &[SourceMessage]) -> Result
         match linked(&page.text, messages) {
             Ok(text) => page.text = text,
             Err(mark) => {
-                faults.push(format!("{} cites [^{mark}], which is no message of this transcript", quoted(&page.path)))
+                faults.push(format!("{} cites [^{mark}], which is no message of this transcript", quoted(&page.path)));
             }
         }
     }
