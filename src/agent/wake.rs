@@ -1,7 +1,7 @@
-//! Wake rules: an event starts a turn, so that an agent can work without being spoken to.
+//! Wake rules: an event starts a turn, so that an agent can work without being spoken to, or a call of one of its services.
 //!
-//! Each rule waits for its selector, starts a turn, and waits again when that turn has ended. An agent whose budget is
-//! used up is not woken.
+//! Each rule waits for its selector, starts its turn or call, and waits again when that has ended. An agent whose budget is
+//! used up is not woken; a call that asks a model finds out by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,14 +11,15 @@ use serde_json::json;
 
 use super::budget::{Standing, standing};
 use super::chat::{Chat, ChatMessage};
+use super::runtime::AgentRuntime;
 use super::transcript::TurnSource;
 use crate::events::wait::{Armed, Wait};
-use crate::events::{Selector, Waiter};
+use crate::events::{EventLog, Selector, Waiter};
 use crate::jobs::Jobs;
-use crate::policy::Principal;
-use crate::spec::Wake;
+use crate::policy::{Principal, PrincipalCaller as _};
+use crate::spec::{Wake, WakeCall};
 use acheron_base::{ConfinedDir, Result, blocking};
-use acheron_vfs::line;
+use acheron_vfs::{Caller, line};
 
 const FILE: &str = "woken.json";
 
@@ -108,6 +109,14 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Wak
             return;
         };
         cursor = found.seq.unwrap_or_else(|| event_log.last());
+        if let Some(call) = &rule.call {
+            begin_call(&agent_runtime, rule, call, &event_log).await;
+            heard.note(&rule.on, cursor).await;
+            if once {
+                return;
+            }
+            continue;
+        }
         if let Standing::Over(what) = standing(&agent_runtime.settings().total, &agent_runtime.spent()) {
             agent_runtime.note_budget(json!({"budget": what, "of": "agent", "not_woken_by": rule.on}));
             return heard.note(&rule.on, cursor).await;
@@ -131,6 +140,19 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Wak
     }
 }
 
+/// Makes the call of a rule and waits for its end. One that is refused is an event: nobody waits for its answer.
+async fn begin_call(runtime: &AgentRuntime, rule: &Wake, call: &WakeCall, log: &Arc<EventLog>) {
+    let (agent, arguments) = (&runtime.agent, call.arguments.clone().into());
+    let caller = Caller::of(Principal::Agent(agent.clone()));
+    match runtime.context.call(&caller, agent, &call.service, &call.op, arguments).await {
+        Ok(job) => _ = job.end().await,
+        Err(error) => {
+            let path = format!("/agents/{agent}/{}/control/{}.json", call.service, call.op);
+            log.note("wake", &path, json!({"on": rule.on, "error": error.message}));
+        }
+    }
+}
+
 /// Whether a selector can fire again: a time and the end of a job fire once.
 fn repeats(selector: &Selector) -> bool {
     !matches!(selector, Selector::At(_) | Selector::Job(_))
@@ -144,7 +166,7 @@ mod tests {
     async fn a_rule_goes_on_where_it_stopped_and_a_new_one_begins_now() {
         let dir = tempfile::tempdir().unwrap();
         let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
-        let rules = ["/a", "/b"].map(|on| Wake { on: on.to_owned(), say: "up".to_owned() });
+        let rules = ["/a", "/b"].map(|on| Wake { on: on.to_owned(), say: "up".to_owned(), call: None });
         let open = |rules: &[Wake], last| Arc::new(WakeCursors::open(dir.clone(), rules, last).unwrap());
         let heard = open(&rules[..1], 3);
         assert_eq!(heard.cursor("/a"), 3);

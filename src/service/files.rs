@@ -19,6 +19,7 @@ impl ChangeFiles for Cx {
 }
 
 /// A change that is no call, such as a file that a person writes.
+#[derive(Clone, Copy)]
 pub struct WithoutCall;
 
 impl ChangeFiles for WithoutCall {

@@ -204,8 +204,10 @@ impl Faults {
             if let Err(err) = Selector::parse(&wake.on, id, |job| Some(job.to_owned())) {
                 self.add(&format!("{path}.wake[{at}].on"), err.message);
             }
-            if wake.say.trim().is_empty() {
-                self.add(&format!("{path}.wake[{at}].say"), "must not be empty");
+            match (&wake.call, wake.say.trim().is_empty()) {
+                (None, true) => self.add(&format!("{path}.wake[{at}].say"), "must not be empty"),
+                (Some(_), false) => self.add(&format!("{path}.wake[{at}]"), "give `say` or `call`, not both"),
+                _ => (),
             }
         }
     }

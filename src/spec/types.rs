@@ -191,13 +191,29 @@ pub struct Budget {
     pub money: Option<f64>,
 }
 
-/// A selector that starts a turn when it fires.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A selector that starts a turn, or a call, when it fires.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Wake {
     /// As in `events/control/wait.json`: `/agents/self/events/sources/time/after/60000.json`.
     pub on: String,
     /// The message to the agent.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub say: String,
+    /// A call instead of a turn: no model is asked, unless the operation asks one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<WakeCall>,
+}
+
+/// A call of one of the agent's services, with the rights of the agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WakeCall {
+    /// `recall`
+    pub service: String,
+    /// `consolidate`
+    pub op: String,
+    /// As its control file takes them.
+    #[serde(default)]
+    pub arguments: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Directories of this machine under one name.

@@ -11,6 +11,7 @@ mod load;
 mod long_turn;
 mod mixed;
 mod reader;
+mod sleep;
 mod soak;
 mod steps;
 mod trace;

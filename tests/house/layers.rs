@@ -89,6 +89,8 @@ fn a_core_takes_data_and_returns_data() {
                         "nearest",
                         "nearest_within",
                         "hint",
+                        "utf8",
+                        "may_be_part",
                     ]
                     .contains(&it.as_str())
                 });

@@ -54,6 +54,7 @@ mod scratch;
 mod search_code;
 mod self_running;
 mod sessions;
+mod sleep;
 mod spending;
 mod taken_rights;
 mod terminal;

@@ -134,6 +134,7 @@ fn every_refusal_has_its_number_and_its_sentence() {
             ! rmdir: failed to remove 'items/law': Permission denied
             ! tr: write error: File too large
             ! cat: write error: Invalid argument
+            ! cat: write error: Invalid argument
             ! bash: line 11: items/note/versions/1: Permission denied
         "#]],
     );

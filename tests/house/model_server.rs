@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 /// The text of an answer to a request: its path and its body.
 type AnswerRequest = dyn Fn(&str, &Value) -> String + Send + Sync;
 
+/// An answer that ends with this was cut at its token limit.
+pub const CUT: char = '…';
+
 /// A server of chat completions, each of which takes 7 tokens and gives 5.
 #[derive(Clone)]
 pub struct FakeModelServer {
@@ -49,7 +52,8 @@ impl FakeModelServer {
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.bodies.lock().push(body.clone());
         let text = answer(&path, &body);
-        let body = json!({"model": "m", "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+        let reason = if text.ends_with(CUT) { "length" } else { "stop" };
+        let body = json!({"model": "m", "choices": [{"message": {"content": text}, "finish_reason": reason}],
             "usage": {"prompt_tokens": 7, "completion_tokens": 5}})
         .to_string();
         let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ";

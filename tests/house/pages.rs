@@ -39,6 +39,7 @@ fn lived_in() -> TestHost {
         ask recall/control/write.json '{"path":"semantic/River.md","text":"[[Nowhere]]"}'
         ask recall/control/turn.json '{"message":"River?"}'
         ask recall/control/archive.json "{\"conversation\":\"$(ls recall/conversations)\"}"
+        ask recall/control/consolidate.json '{}'
         ask terminal/control/create.json '{"session_id":"work"}'
         "#,
     );
@@ -156,7 +157,10 @@ fn every_path_that_a_page_names_is_there() {
     let mut places = vec![root.clone(), me.clone(), root.join("global/library"), top().to_owned(), house.here()];
     places.extend(std::fs::read_dir(&me).unwrap().map(|it| it.unwrap().path()));
     places.extend(["jobs/last", "prompts/open/r1", "dm/campaigns/c1", "memory/items/river"].map(|it| me.join(it)));
-    places.extend(["phases/runs", "recall/conversations", "terminal/sessions", "prompts/templates/review"].map(within));
+    places.extend(
+        ["phases/runs", "recall/conversations", "recall/sleep", "terminal/sessions", "prompts/templates/review"]
+            .map(within),
+    );
     places.push(me.join("events/sources"));
     let cartridge = top().join("global-library/cartridges/brinewick");
     places.extend([cartridge.join("locations"), cartridge]);

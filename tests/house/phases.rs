@@ -2,6 +2,7 @@
 
 use expect_test::expect;
 
+use crate::model_server::{CUT, FakeModelServer};
 use crate::test_host::TestHost;
 
 #[test]
@@ -150,4 +151,21 @@ fn the_default_context_and_the_phases_come_from_the_library_as_it_is_now() {
         "ACH-Signal-Anchor-001"
     "#]]
     .assert_eq(&said);
+}
+
+#[test]
+fn an_answer_that_the_server_cut_at_its_token_limit_is_told_as_cut() {
+    let server = FakeModelServer::start(|_, _| format!("It goes on and on{CUT}"));
+    let spec = serde_json::json!({"agents": {"charon": {}},
+        "model": {"kind": "openai", "name": "m", "base_url": server.url}});
+    let host = TestHost::of(&spec.to_string());
+    let said = host.says(
+        r#"
+        cd agents/self/phases
+        echo '{"query":"trust","session_id":"s"}' > control/run.json
+        jq -c '.result | [.stop_reason, .intermediate_responses[0].diagnostics[-1].message]' result.json
+        "#,
+    );
+    assert_eq!(said, "[\"cut\",\"the reply was cut at the token limit of the model\"]\n");
+    assert_eq!(server.asked(), 4, "it may go on three times");
 }

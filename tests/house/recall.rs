@@ -216,6 +216,7 @@ fn the_wiki_is_files() {
             nodes
             prompt.md
             result.json
+            sleep
             status.json
 
             by/backlinks/semantic:

@@ -8,9 +8,16 @@ use crate::model_server::FakeModelServer;
 use crate::test_host::TestHost;
 
 /// The services that ask a model, each with a session in which it does so at least once.
-const ASKING: [(&str, &str); 7] = [
+const ASKING: [(&str, &str); 8] = [
     ("chat", "echo go > chat/control/input; cat chat/latest.txt"),
     ("recall", "call recall/control/turn.json '{\"message\":\"hello\"}'"),
+    (
+        "recall, consolidate",
+        "call recall/control/new.json '{\"conversation\":\"talk\"}'
+         call recall/control/add.json '{\"conversation\":\"talk\",\"role\":\"user\",\"text\":\"the river is wide\"}'
+         call recall/control/archive.json '{\"conversation\":\"talk\"}'
+         call recall/control/consolidate.json '{}'",
+    ),
     ("phases", "call phases/control/run.json '{\"query\":\"trust\",\"session_id\":\"s\"}'"),
     (
         "prompts",

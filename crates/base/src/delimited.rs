@@ -2,12 +2,14 @@
 //! only its delimiters tell a model where it begins and ends. Any crate may use it.
 
 /// The names of the delimiters. A text that writes one of them shows it instead.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
     "about",
     "memory",
     "cathedral",
     "recall",
     "human",
+    "said",
+    "transcript",
     // Of the game master.
     "wishes",
     "laws",

@@ -20,6 +20,17 @@ pub fn step(name: &str) {
     }
 }
 
+/// The step `name.number`: one of several of the same kind.
+#[cfg(any(debug_assertions, feature = "failpoints"))]
+pub fn numbered(name: &str, number: usize) {
+    step(&format!("{name}.{number}"));
+}
+
+/// Does nothing.
+#[cfg(not(any(debug_assertions, feature = "failpoints")))]
+#[inline(always)]
+pub fn numbered(_name: &str, _number: usize) {}
+
 /// Does nothing.
 #[cfg(not(any(debug_assertions, feature = "failpoints")))]
 #[inline(always)]

@@ -20,6 +20,7 @@ mod room;
 mod sqlite;
 pub mod sync;
 pub mod tokens;
+pub mod utf8;
 pub mod watch;
 pub mod words;
 

@@ -72,7 +72,7 @@ impl Page {
 }
 
 /// Paths by a folded name, sorted.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct PathsByName(HashMap<Box<str>, Vec<Arc<str>>>);
 
 impl PathsByName {
@@ -97,7 +97,7 @@ impl PathsByName {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Index {
     pages: BTreeMap<Arc<str>, Arc<Page>>,
     dirs: BTreeSet<String>,

@@ -3,7 +3,11 @@
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::code::{code, within};
+use acheron_base::utf8::may_be_part;
+use acheron_base::{Error, Result, quoted};
 
+/// The longest page, in bytes.
+pub const LONGEST_PAGE: usize = 1 << 20;
 /// The entry page.
 pub const ROOT: &str = "index.md";
 /// The folders of a new wiki.
@@ -36,6 +40,44 @@ impl Class {
     /// Whether it is hidden unless it is asked for.
     pub fn excluded(self) -> bool {
         matches!(self, Class::Raw | Class::Sleep)
+    }
+}
+
+/// Whether a page may have this path.
+pub fn check_path(path: &str) -> Result<()> {
+    let name =
+        path.strip_suffix(".md").ok_or_else(|| Error::invalid(format!("{path}: a page is called <title>.md")))?;
+    for part in name.split('/') {
+        if part.is_empty() || part.starts_with('.') || part.trim() != part || part.len() > 240 {
+            return Err(Error::invalid(format!("{path}: {} is not a name for a page", quoted(part))));
+        }
+        if part.contains(['[', ']', '|']) || part.chars().any(char::is_control) {
+            return Err(Error::invalid(format!("{path}: a title with brackets or bars cannot be linked")));
+        }
+    }
+    match Class::of(path).excluded() {
+        true => Err(Error::forbidden(format!("{path}: transcripts and jobs are not written as pages"))),
+        false => Ok(()),
+    }
+}
+
+/// The text of a page, if these bytes may be one.
+pub fn check_text(bytes: &[u8]) -> Result<&str> {
+    if bytes.len() > LONGEST_PAGE {
+        return Err(Error::too_large(format!("a page has at most {LONGEST_PAGE} bytes: split it")));
+    }
+    check_part(bytes, true)?;
+    std::str::from_utf8(bytes).map_err(|_| Error::invalid("a page is UTF-8 text"))
+}
+
+/// Whether these bytes may be a part of a page: its beginning, or one from the middle.
+pub fn check_part(bytes: &[u8], is_first: bool) -> Result<()> {
+    if bytes.contains(&0) {
+        return Err(Error::invalid("a page holds no NUL"));
+    }
+    match may_be_part(bytes, is_first) {
+        true => Ok(()),
+        false => Err(Error::invalid("a page is UTF-8 text")),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A file with versions: each flush of a writer makes one. Uses only the traits of the tree.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -32,8 +33,9 @@ pub trait VersionStore: Send + Sync + 'static {
     }
 
     /// Refuses a draft that no further write can make a version. Asked at every write, whose error even a shell reports;
-    /// it reports none of `close(2)`.
-    fn check(&self, _caller: &Caller, _draft: &[u8]) -> Result<()> {
+    /// it reports none of `close(2)`. The last write was at `_new`: whoever can goes by that alone, for a long file may be
+    /// written byte by byte.
+    fn check(&self, _caller: &Caller, _draft: &[u8], _new: Range<usize>) -> Result<()> {
         Ok(())
     }
 
@@ -224,7 +226,7 @@ impl Handle for ItemHandle {
                 bytes.resize(end, 0);
             }
             bytes[start..end].copy_from_slice(&data);
-            store.check(&caller, bytes)
+            store.check(&caller, bytes, start..end)
         })
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, utf8};
 
 /// The largest item, in bytes as they are kept.
 pub const LIMIT: usize = 1 << 20;
@@ -42,6 +42,14 @@ impl Content {
             Content::Text(_) => None,
         };
         json.map_or_else(|| Content::Text(text.to_owned()), Content::Json).fitting()
+    }
+
+    /// Whether bytes that are written at `start` may be a part of a memory.
+    pub fn check_part(part: &[u8], start: usize) -> Result<()> {
+        match utf8::fault(part, start == 0) {
+            None => Ok(()),
+            Some(at) => Err(Error::invalid(format!("a memory is UTF-8 text; byte {} is not", start + at))),
+        }
     }
 
     /// The content as stored.

@@ -1,11 +1,12 @@
 //! The files of memory: `items/<name>/{content,meta.json,versions/<n>}` and `active.json`.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use bytes::Bytes;
 
-use super::content::LIMIT;
+use super::content::{Content, LIMIT};
 use super::live::Slot;
 use super::path::{self, Target};
 use super::store::MemoryStore;
@@ -141,6 +142,10 @@ impl VersionStore for ContentFile {
             true => Err(Error::forbidden(format!("the memory {} is write-protected", self.slot.name))),
             false => Ok(()),
         }
+    }
+
+    fn check(&self, _caller: &Caller, draft: &[u8], new: Range<usize>) -> Result<()> {
+        Content::check_part(&draft[new.clone()], new.start)
     }
 
     fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::history::Histories;
 use super::run::{Engine, ReadDefaults, TokenBudget};
 use super::service::Phases;
-use super::speaker::{OfflineSpeaker, Question, Speaker};
+use super::speaker::{OfflineSpeaker, Question, Speaker, SpokenReply};
 use crate::agent::own_model::OwnModel;
 use crate::model::{Message, ModelRequest};
 use crate::services::prompts::Library;
@@ -81,10 +81,11 @@ struct ModelSpeaker(Arc<OwnModel>);
 
 #[async_trait]
 impl Speaker for ModelSpeaker {
-    async fn speak(&self, question: &Question) -> Result<String> {
+    async fn speak(&self, question: &Question) -> Result<SpokenReply> {
         let Some(model) = self.0.open()? else { return OfflineSpeaker.speak(question).await };
         let messages = vec![Message::user(question.prompt.clone())];
         let ask = ModelRequest { system: String::new(), messages, max_tokens: ANSWER, ..ModelRequest::default() };
-        Ok(model.answer(ask).await?.text)
+        let said = model.answer(ask).await?;
+        Ok(SpokenReply { text: said.text, cut: said.cut })
     }
 }

@@ -15,7 +15,7 @@ use super::library;
 use super::participants::{Participants, SymbolReason};
 use super::perform::{CommandEnv, Dispatch, Outcome, perform, refused};
 use super::record::Run;
-use super::speaker::{Question, Speaker};
+use super::speaker::{Question, Speaker, SpokenReply};
 use super::step::{PhaseLoop, PhaseReply, Stop};
 use crate::services::prompts::Library;
 use crate::services::symbols::catalogue::Defaults;
@@ -102,7 +102,7 @@ impl Engine {
                 event = "inference.phase_completed",
                 phase_id = phase.phase_id,
                 run = run.id,
-                reply_length = reply.len()
+                reply_length = reply.text.len()
             );
             self.perform_commands(&mut running, &reply, by, (phase.commands.as_deref(), dispatch)).await;
             if let Some(warning) = running.machine.advance() {
@@ -173,7 +173,7 @@ impl Engine {
         order: &RunRequest,
         file: &str,
         phase_id: &str,
-    ) -> Result<Option<String>> {
+    ) -> Result<Option<SpokenReply>> {
         let carried =
             (!running.machine.state.is_empty()).then(|| Value::Object(running.machine.state.clone()).to_string());
         let material = Material {
@@ -219,7 +219,7 @@ impl Engine {
         };
         match self.speaker.speak(&question).await {
             Ok(reply) => {
-                running.spent += context.tokens + tokens(&reply);
+                running.spent += context.tokens + tokens(&reply.text);
                 Ok(Some(reply))
             }
             Err(fault) => {
@@ -241,12 +241,15 @@ impl Engine {
     async fn perform_commands(
         &self,
         running: &mut RunInProgress,
-        reply: &str,
+        reply: &SpokenReply,
         by: By,
         (allowed, dispatch): (Option<&[String]>, Option<&dyn Dispatch>),
     ) {
-        let heard = running.machine.read_reply(reply);
-        running.history.push(Turn { role: "assistant".to_owned(), text: reply.to_owned() });
+        let heard = running.machine.read_reply(&reply.text);
+        if reply.cut {
+            running.machine.was_cut();
+        }
+        running.history.push(Turn { role: "assistant".to_owned(), text: reply.text.clone() });
         let may_mutate = running.machine.may_mutate();
         let mut outcomes = Vec::new();
         for asked in &heard.commands {
@@ -322,6 +325,7 @@ struct RunInProgress {
 fn event_of(machine: &PhaseLoop) -> &'static str {
     match machine.stopped() {
         Some((Stop::UnknownPhase | Stop::RouteRefused, _)) => "inference.next_phase_invalid",
+        Some((Stop::Cut, _)) => "inference.reply_cut",
         Some((Stop::Unfinished, _)) => "inference.unfinished",
         Some((Stop::Cycle, _)) => "inference.next_phase_cycle",
         Some((Stop::Limit, _)) => "inference.phase_iteration_limit",

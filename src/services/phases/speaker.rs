@@ -20,11 +20,25 @@ pub struct Question {
     pub iteration: usize,
 }
 
+/// The answer of a phase.
+#[derive(Clone, Debug, Default)]
+pub struct SpokenReply {
+    pub text: String,
+    /// The model did not come to its end: it was cut at its token limit.
+    pub cut: bool,
+}
+
+impl From<String> for SpokenReply {
+    fn from(text: String) -> SpokenReply {
+        SpokenReply { text, cut: false }
+    }
+}
+
 /// Something that can answer a phase.
 #[async_trait]
 pub trait Speaker: Send + Sync {
     /// Answers once. Dropping the future drops the request.
-    async fn speak(&self, question: &Question) -> Result<String>;
+    async fn speak(&self, question: &Question) -> Result<SpokenReply>;
 }
 
 /// Goes through the phases in their order and reports what it finds, for a host without a model.
@@ -32,8 +46,8 @@ pub struct OfflineSpeaker;
 
 #[async_trait]
 impl Speaker for OfflineSpeaker {
-    async fn speak(&self, question: &Question) -> Result<String> {
-        Ok(answer(question))
+    async fn speak(&self, question: &Question) -> Result<SpokenReply> {
+        Ok(answer(question).into())
     }
 }
 

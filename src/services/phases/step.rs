@@ -17,6 +17,7 @@ use acheron_base::{Error, Result};
 
 /// The most bytes of `context_state` that are carried on.
 pub const LARGEST_STATE: usize = 4096;
+const CUT: &str = "the reply was cut at the token limit of the model";
 /// The most commands that one reply may give.
 pub const COMMANDS_PER_PHASE: usize = 32;
 /// The most commands that one run may give.
@@ -34,7 +35,7 @@ pub enum Stop {
     PlainText,
     /// The last reply had JSON or commands, but no payload that can be read.
     NoPayload,
-    /// The last reply ends in the middle of an object or a thought.
+    /// The last reply ends in the middle of an object or a thought, or the model was cut at its token limit.
     Cut,
     /// The last reply said nothing.
     Empty,
@@ -89,6 +90,8 @@ pub struct PhaseLoop {
     /// What a person reads of the last reply.
     pub narrative: String,
     missing: Option<NoPayload>,
+    /// The last reply was cut at the token limit of the model.
+    cut: bool,
     stopped: Option<(Stop, String)>,
 }
 
@@ -114,6 +117,7 @@ impl PhaseLoop {
             entries: Vec::new(),
             narrative: String::new(),
             missing: None,
+            cut: false,
             stopped: None,
         })
     }
@@ -150,7 +154,7 @@ impl PhaseLoop {
         let found = command::all(marked, emitted.unwrap_or_default());
         let mut diagnostics = found.diagnostics;
         diagnostics.extend(search.rejected);
-        self.missing = search.missing;
+        (self.missing, self.cut) = (search.missing, false);
         self.narrative = narrative(reply, search.payload.as_ref(), &found.commands);
         let mut commands = found.commands;
         let room = COMMANDS_PER_PHASE.min(COMMANDS_PER_RUN - self.commands);
@@ -173,6 +177,15 @@ impl PhaseLoop {
         ReplyRequests { commands, refused, span }
     }
 
+    /// Notes that the model was cut at its token limit while it said the last reply. What it has said stands; the run does not
+    /// end with it as if it were whole.
+    pub fn was_cut(&mut self) {
+        self.cut = true;
+        if let Some(entry) = self.entries.last_mut() {
+            entry.diagnostics.push(Diagnostic { offset: entry.response.len(), message: CUT.to_owned() });
+        }
+    }
+
     /// Goes on to what the last reply asked for, or stops. A warning, if there is something to warn of.
     pub fn advance(&mut self) -> Option<String> {
         if self.stopped.is_some() {
@@ -185,6 +198,9 @@ impl PhaseLoop {
             return None;
         };
         let conditions = Conditions::of(told, &self.state);
+        if self.cut && (conditions.all_hold() || matches!(payload::wish(told), NextPhase::None)) {
+            return self.warn(Stop::Cut, CUT.to_owned());
+        }
         if conditions.all_hold() {
             self.stop(Stop::Complete, format!("the termination conditions hold: {}", conditions.hold.join(", ")));
             return None;
@@ -233,6 +249,9 @@ impl PhaseLoop {
     /// Why the reply has no payload.
     fn no_payload(&self) -> (Stop, String) {
         let fault = self.entries.last().and_then(|entry| entry.diagnostics.last());
+        if self.cut {
+            return (Stop::Cut, CUT.to_owned());
+        }
         match self.missing.unwrap_or(NoPayload::PlainText) {
             NoPayload::Empty => (Stop::Empty, "the reply is empty".to_owned()),
             NoPayload::CutObject => (Stop::Cut, "the reply ends in the middle of an object".to_owned()),

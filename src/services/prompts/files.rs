@@ -1,5 +1,6 @@
 //! Prompts as files: what there is under `templates/`, what is open under `open/`.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -256,7 +257,7 @@ fn no_visibility(path: &str, bytes: &[u8]) -> Error {
 
 impl VersionStore for Field {
     /// What is known to be wrong while it is written is refused then: a shell does not hear what is refused at the close.
-    fn check(&self, _caller: &Caller, draft: &[u8]) -> Result<()> {
+    fn check(&self, _caller: &Caller, draft: &[u8], _new: Range<usize>) -> Result<()> {
         match &self.what {
             WritableFile::Params(name) => self.opened.check_params(name, draft),
             WritableFile::Session => match whole_json(draft, SESSION_FORM)? {

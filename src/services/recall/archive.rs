@@ -34,7 +34,7 @@ pub fn archive(held: &LockedTalk, wiki: &Wiki) -> Result<Archived> {
 }
 
 /// The day of an instant, in UTC: `2026-11-16`. Counted from a first of March, so that the leap day is the last of a year.
-fn date(ns: u128) -> String {
+pub fn date(ns: u128) -> String {
     let days = ns / 1_000_000_000 / 86_400 + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

@@ -1,5 +1,6 @@
 //! The wiki as files: `index.md`, `nodes/…`, `by/…`, `prompt.md`.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -10,12 +11,15 @@ use super::state::RecallState;
 use super::talk_files::conversations;
 use super::wiki::PAGE;
 use acheron_base::{Code, Error, Result, blocking};
-use acheron_recall::page::{Class, ROOT};
+use acheron_recall::page::{Class, ROOT, check_part, check_path};
 use acheron_vfs::{
     Answer, Caller, ComputedFile, Dir, File as _, Handle, Item, Link, Listing, NameQuery, Node, Open, STARTED, Stat,
     VersionStore, VirtualDir,
 };
 
+/// The shortest write after which the links of a page are counted, and the longest page of which they are.
+const PIECE: usize = 4 << 10;
+const LOOKED_AT: usize = 256 << 10;
 /// How many pages `by/recent` has.
 const RECENT: usize = 100;
 
@@ -32,6 +36,7 @@ pub fn files(recall: &Arc<RecallState>) -> Vec<(String, Node)> {
         ("nodes".into(), view(View::Nodes)),
         ("by".into(), Node::dir(by)),
         ("conversations".into(), conversations(recall)),
+        ("sleep".into(), Node::dir(super::sleep_files::runs(recall))),
         ("prompt.md".into(), Node::file(fetched(recall, |recall| Ok((recall.prompt()? + "\n").into())))),
     ]
 }
@@ -188,7 +193,7 @@ impl Dir for WikiDir {
         self.own("no page can be made here")?;
         let path = self.path(name);
         // Checked now, because an error at close is lost.
-        super::wiki::check(&path)?;
+        check_path(&path)?;
         let item = Item::new(Arc::new(PageFile { recall: self.recall.clone(), path }));
         let handle = item.open(caller, Open { truncate: true, ..how })?;
         Ok((Node::file(item), handle))
@@ -301,7 +306,18 @@ impl VersionStore for PageFile {
     }
 
     fn may(&self, _caller: &Caller) -> Result<()> {
-        super::wiki::check(&self.path)
+        check_path(&self.path)
+    }
+
+    /// What is known to be wrong while it is written is refused then: a shell does not hear what is refused at the close.
+    fn check(&self, _caller: &Caller, draft: &[u8], new: Range<usize>) -> Result<()> {
+        check_part(&draft[new.clone()], new.start == 0)?;
+        // A long page, or one that comes in small pieces, is looked at when it is whole: this must not take long.
+        let whole = draft.iter().rposition(|byte| *byte == b'\n').map_or(&[][..], |end| &draft[..end]);
+        if new.len() < PIECE || whole.len() > LOOKED_AT {
+            return Ok(());
+        }
+        std::str::from_utf8(whole).map_or(Ok(()), |text| self.recall.check_links(&self.path, text))
     }
 
     fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {

@@ -55,7 +55,7 @@ impl Wiki {
         if path.split('/').any(|part| part.starts_with('.')) {
             return;
         }
-        match self.place.stat(path).map(|entry| entry.kind) {
+        match self.place().stat(path).map(|entry| entry.kind) {
             Ok(Kind::Dir) => self.rescan(path),
             Ok(Kind::File) if path.ends_with(".md") => self.read_pages(&[path.to_owned()]),
             _ => self.forget(path), // nothing for a link
@@ -119,7 +119,7 @@ impl Wiki {
         let mut walked = WalkedPages::default();
         let mut open = vec![(dir.to_owned(), 0)];
         while let Some((dir, depth)) = open.pop() {
-            let entries = match self.place.list(&dir) {
+            let entries = match self.place().list(&dir) {
                 Ok(entries) => entries,
                 Err(error) if depth == 0 => {
                     tracing::warn!(%error, "a folder of the wiki cannot be read");
@@ -181,7 +181,7 @@ impl Wiki {
 
     fn read_page(&self, path: &str) -> (Option<Page>, String) {
         // The time is taken before the text: a change in between is found at the next look.
-        let Ok(entry) = self.place.stat(path) else { return (None, String::new()) };
+        let Ok(entry) = self.place().stat(path) else { return (None, String::new()) };
         if entry.kind != Kind::File {
             return (None, String::new());
         }

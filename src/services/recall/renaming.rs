@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
-use super::wiki::{PAGE, Wiki, check};
+use super::wiki::{PAGE, Wiki};
 use crate::service::ChangeFiles;
 use acheron_base::confined_dir::FileChange;
 use acheron_base::{Error, Result};
-use acheron_recall::page::ROOT;
+use acheron_recall::page::{ROOT, check_path};
 use acheron_recall::rename::Renaming;
 
 /// The result of renaming a page.
@@ -24,20 +24,21 @@ pub struct RenamedPage {
 impl Wiki {
     /// Gives the page at `from` the path `to`. Transcripts are left as they are.
     pub fn rename(&self, by: &dyn ChangeFiles, from: &str, to: &str) -> Result<RenamedPage> {
-        check(from)?;
-        check(to)?;
+        check_path(from)?;
+        check_path(to)?;
         if from == ROOT {
             return Err(Error::invalid(format!("{ROOT} is the entry page, and keeps its name")));
         }
         self.progress.wait();
+        let _writing = self.writing.lock();
         self.no_link(from)?;
-        if self.place.exists(to)? {
+        if self.place().exists(to)? {
             return Err(Error::already_exists(format!(
                 "there is a page {to} already: remove it, or take another name"
             )));
         }
         let (changes, renamed) = self.planned(from, to)?;
-        by.change_files(&self.place, changes, json!(renamed))?;
+        by.change_files(&self.place(), changes, json!(renamed))?;
         let changed = [&renamed.from, &renamed.to].into_iter().chain(&renamed.relinked);
         changed.for_each(|path| self.refresh(path));
         Ok(renamed)
@@ -53,7 +54,7 @@ impl Wiki {
         let mut changes = vec![FileChange::write(to, own), FileChange::remove(from)];
         let mut relinked = Vec::new();
         for path in index.backlinks(page) {
-            if check(&path).is_err() {
+            if check_path(&path).is_err() {
                 continue; // a transcript
             }
             if let Some(text) = renaming.text(&path, &self.text(&path)?) {

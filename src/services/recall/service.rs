@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use super::archive::{Archived, archive};
 use super::files::files;
 use super::renaming::RenamedPage;
+use super::sleep_changes::SleepOutcome;
+use super::sleep_runs::SleepReport;
 use super::state::{RecallState, TurnReport};
 use crate::contract::Operation;
 use crate::jobs::Call;
@@ -27,6 +29,9 @@ use acheron_vfs::Node;
 
 /// A turn may take as long as the longest limit that a mountspec can set, and a little.
 const TURN: Duration = Duration::from_secs(3660);
+
+/// In the order of calls: no conversation is called this.
+const SLEEP: &str = "/sleep";
 
 pub struct Recall(Arc<RecallState>);
 
@@ -86,6 +91,24 @@ pub enum Command {
         /// The new path below the wiki.
         to: String,
     },
+    /// Proposes changes of pages from archived conversations, with citations. It changes no page: the proposal is in
+    /// `sleep/<run>/`, `diff.patch` shows it, and `apply` makes it. Without a model the most telling sentences are proposed.
+    Consolidate {
+        /// A day such as `2026-11-16`: messages since then are read, also those that were read before. When absent, those that no
+        /// applied run has read.
+        #[serde(default)]
+        since: Option<String>,
+        /// Only says what would be read. No model is asked and nothing is written.
+        #[serde(default)]
+        dry_run: bool,
+    },
+    /// Makes the changes that a run of `consolidate` proposed, all in one change. Refused if one of the pages has changed since.
+    Apply {
+        /// Its name in `sleep/`.
+        run: String,
+    },
+    /// Takes back a run that was applied, all in one change. Refused if one of the pages has changed since.
+    Undo { run: String },
     /// Finds pages by their words, and says why.
     Search {
         query: String,
@@ -223,6 +246,8 @@ pub enum Output {
     Shown(PageView),
     Written(WrittenPage),
     Renamed(RenamedPage),
+    Slept(Box<SleepReport>),
+    SleepChanged(SleepOutcome),
     Pages(PageList),
     Found(PageHits),
     Leads(PageLinks),
@@ -237,7 +262,7 @@ impl Service for Recall {
     const ABOUT: &'static str = "A wiki of Markdown pages that a model walks from link to link.\n\n\
         It asks for a page by `<recall>Title</recall>`. `nodes/<path>.md` is a page, and writing one there makes it; \
         `conversations/<id>/control/input` takes a message, `latest.txt` waits for the answer; `by/` shows \
-        how pages are linked.";
+        how pages are linked. `sleep/<run>/` has what `consolidate` proposes: `diff.patch`, `report.json`.";
     type Command = Command;
     type Output = Output;
 
@@ -264,6 +289,12 @@ impl Service for Recall {
             Operation::execute("rename")
                 .gives::<RenamedPage>()
                 .example(json!({"name": "River", "to": "semantic/Stream.md"})),
+            Operation::execute("consolidate")
+                .gives::<SleepReport>()
+                .deadline(TURN)
+                .example(json!({"since": "2026-11-16"})),
+            Operation::execute("apply").gives::<SleepOutcome>().example(json!({"run": "2026-11-16-001"})),
+            Operation::execute("undo").gives::<SleepOutcome>().example(json!({"run": "2026-11-16-001"})),
             Operation::read("read").gives::<PageView>().example(river.clone()),
             Operation::read("search").gives::<PageHits>().example(json!({"query": "wide river"})),
             Operation::read("links").gives::<PageLinks>().example(river.clone()),
@@ -275,8 +306,11 @@ impl Service for Recall {
         ]
     }
 
-    /// Calls that write to one conversation wait for each other.
+    /// Calls that write to one conversation wait for each other, and so do those that consolidate.
     fn turn(&self, call: &Call) -> Option<CallTurn> {
+        if ["consolidate", "apply", "undo"].contains(&call.operation.as_str()) {
+            return Some(self.0.orders.take(SLEEP));
+        }
         let id = call.arguments.get("conversation")?.as_str()?;
         let writes = ["new", "add", "gen", "turn", "archive", "delete"].contains(&call.operation.as_str());
         writes.then(|| self.0.orders.take(id))
@@ -296,6 +330,9 @@ impl Service for Recall {
             Command::Turn { conversation, message } => {
                 let turned = recall.turn(conversation, message, |line| cx.log(line)).await?;
                 Ok(Output::Turned(Box::new(turned)))
+            }
+            Command::Consolidate { since, dry_run } => {
+                Ok(Output::Slept(Box::new(recall.consolidate(cx, since, dry_run).await?)))
             }
             Command::Gen { conversation, write } => {
                 let (held, preparing) = (conversation.clone(), recall.clone());
@@ -358,6 +395,8 @@ fn answer_without_model(recall: &RecallState, cx: &Cx, command: Command) -> Resu
             let from = page(&name)?.path.to_string();
             Output::Renamed(recall.wiki()?.rename(cx, &from, &to)?)
         }
+        Command::Apply { run } => Output::SleepChanged(recall.apply_run(cx, &run)?),
+        Command::Undo { run } => Output::SleepChanged(recall.undo_run(cx, &run)?),
         Command::Search { query, limit, raw } => {
             let hits = recall.wiki()?.search(&query, access(raw), limit.clamp(1, 200) as usize)?;
             Output::Found(PageHits { hits })
@@ -384,7 +423,9 @@ fn answer_without_model(recall: &RecallState, cx: &Cx, command: Command) -> Resu
             let ok = findings.iter().all(|finding| finding.severity != "error");
             Output::Checked(WikiCheck { ok, nodes: index.nodes(), findings })
         }
-        Command::Turn { .. } | Command::Gen { .. } => return Err(Error::internal("a turn is no plain command")),
+        Command::Turn { .. } | Command::Gen { .. } | Command::Consolidate { .. } => {
+            return Err(Error::internal("a turn is no plain command"));
+        }
     })
 }
 

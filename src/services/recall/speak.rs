@@ -15,6 +15,9 @@ use acheron_recall::resolve::spellings;
 /// Whatever can answer.
 #[async_trait]
 pub trait Speak: Send + Sync {
+    /// Whether a model answers now; without one only pages are looked up.
+    fn has_model(&self) -> Result<bool>;
+
     async fn speak(&self, said: &[(Role, String)]) -> Result<String>;
 }
 
@@ -36,6 +39,10 @@ impl RecallModelSpeaker {
 
 #[async_trait]
 impl Speak for RecallModelSpeaker {
+    fn has_model(&self) -> Result<bool> {
+        Ok((self.open)()?.is_some())
+    }
+
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         match (self.open)()? {
             Some(model) => Ok(model.answer(ask(said, (self.longest)())).await?.text),
@@ -64,6 +71,10 @@ pub struct RecallOfflineSpeaker;
 
 #[async_trait]
 impl Speak for RecallOfflineSpeaker {
+    fn has_model(&self) -> Result<bool> {
+        Ok(false)
+    }
+
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         Ok(guided(said))
     }

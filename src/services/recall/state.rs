@@ -117,16 +117,47 @@ impl RecallState {
     /// The wiki, opened when it is first needed: an agent that never recalls costs nothing.
     pub fn wiki(&self) -> Result<&Arc<Wiki>> {
         match self.wiki.get() {
-            Some(wiki) => Ok(wiki),
+            Some(wiki) if wiki.is_in_place() => Ok(wiki),
+            Some(wiki) => self.found_again(wiki),
             None => {
                 let folder = (self.parts.open)(&self.parts.folder)?;
                 let opened = self.parts.wikis.open(folder, &self.parts.index, &self.parts.clock)?;
                 Ok(self.wiki.get_or_init(|| {
                     self.tell_when_indexed(&opened);
+                    self.tell_when_lost(&opened);
                     opened
                 }))
             }
         }
+    }
+
+    /// The wiki with the folder that is now where the lost one was. One that is gone is not made anew: it may be put back.
+    fn found_again<'a>(&self, wiki: &'a Arc<Wiki>) -> Result<&'a Arc<Wiki>> {
+        let _writing = wiki.writing.lock();
+        let folder = &self.parts.folder;
+        if !wiki.is_in_place() {
+            if !folder.is_dir() {
+                return Err(Error::unavailable(format!(
+                    "the folder of the wiki, {}, is gone: put it back, or make an empty one there",
+                    folder.display()
+                )));
+            }
+            wiki.replace_place((self.parts.open)(folder)?)?;
+            self.parts.wikis.watch_again(wiki);
+        }
+        Ok(wiki)
+    }
+
+    /// Has an event tell that the folder is lost, and that it is found again.
+    fn tell_when_lost(&self, wiki: &Wiki) {
+        let (context, agent) = (self.parts.context.clone(), self.parts.agent.clone());
+        wiki.listen(Box::new(move |is_there| {
+            let Some(context) = context.upgrade() else { return };
+            if let Ok(log) = context.event_logs.of(&agent) {
+                let told = if is_there { "found" } else { "lost" };
+                log.note("recall", &format!("/agents/{agent}/recall/status.json"), json!({ "wiki": told }));
+            }
+        }));
     }
 
     /// Has an event tell that all pages were read, if they have to be.
@@ -154,9 +185,14 @@ impl RecallState {
 
     /// Makes a page, or its next version, by whatever door it comes.
     pub fn write_page(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        let links = std::str::from_utf8(bytes).map_or(0, |text| acheron_recall::links::links(path, text).len());
-        self.parts.quotas.check(QuotaKind::LinksPerPage, 0, links as u64)?;
+        std::str::from_utf8(bytes).map_or(Ok(()), |text| self.check_links(path, text))?;
         self.wiki()?.write(path, bytes)
+    }
+
+    /// Whether a page has no more links than it may have.
+    pub fn check_links(&self, path: &str, text: &str) -> Result<()> {
+        let links = acheron_recall::links::links(path, text).len();
+        self.parts.quotas.check(QuotaKind::LinksPerPage, 0, links as u64)
     }
 
     pub fn talks(&self) -> Result<&Arc<Talks>> {

@@ -1,5 +1,6 @@
 //! Conversations as files: `conversations/<id>/{messages/,control/input,latest.txt,status.json}`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -12,6 +13,7 @@ use super::talks::MESSAGE;
 use crate::jobs::files::plain;
 use crate::jobs::{Job, JobOutcome};
 use crate::policy::{Principal, PrincipalCaller};
+use acheron_base::utf8::may_be_part;
 use acheron_base::{Error, Result, blocking, quoted};
 use acheron_recall::message::{Name, Role};
 use acheron_recall::tag::shown;
@@ -244,6 +246,13 @@ impl VersionStore for TalkFile {
     fn latest(&self) -> Answer<Bytes> {
         let (recall, id, file) = (self.recall.clone(), self.id.clone(), self.file.clone());
         Answer::soon(blocking(move || Ok(recall.talks()?.read(&id, &file)?.into())))
+    }
+
+    fn check(&self, _caller: &Caller, draft: &[u8], new: Range<usize>) -> Result<()> {
+        match may_be_part(&draft[new.clone()], new.start == 0) {
+            true => Ok(()),
+            false => Err(Error::invalid("a message is UTF-8 text")),
+        }
     }
 
     fn save(&self, _caller: &Caller, bytes: Bytes) -> Answer<()> {

@@ -18,13 +18,17 @@ use acheron_recall::resolve::{Access, Miss};
 use acheron_recall::turn::{Limits, Looked};
 
 /// Says its lines, then the last one for ever; keeps what it was asked.
-struct Scripted {
+pub struct Scripted {
     lines: Vec<&'static str>,
-    asked: Mutex<Vec<Vec<(Role, String)>>>,
+    pub asked: Mutex<Vec<Vec<(Role, String)>>>,
 }
 
 #[async_trait]
 impl Speak for Scripted {
+    fn has_model(&self) -> Result<bool> {
+        Ok(!self.lines.is_empty())
+    }
+
     async fn speak(&self, said: &[(Role, String)]) -> Result<String> {
         let mut asked = self.asked.lock();
         asked.push(said.to_vec());
@@ -33,20 +37,20 @@ impl Speak for Scripted {
     }
 }
 
-struct Fixture {
-    dir: tempfile::TempDir,
-    recall: Arc<RecallState>,
-    model: Arc<Scripted>,
+pub struct Fixture {
+    pub dir: tempfile::TempDir,
+    pub recall: Arc<RecallState>,
+    pub model: Arc<Scripted>,
 }
 
-fn put(root: &Path, path: &str, text: &str) {
+pub fn put(root: &Path, path: &str, text: &str) {
     let path = root.join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
 }
 
 impl Fixture {
-    fn new(lines: &[&'static str], pages: &[(&str, &str)]) -> Fixture {
+    pub fn new(lines: &[&'static str], pages: &[(&str, &str)]) -> Fixture {
         let dir = tempfile::tempdir().unwrap();
         for (path, text) in pages {
             put(&dir.path().join("store"), path, text);
@@ -86,7 +90,7 @@ impl Fixture {
     }
 }
 
-const PAGES: [(&str, &str); 2] = [
+pub const PAGES: [(&str, &str); 2] = [
     ("index.md", "---\ncreated: 2026-01-01\n---\nStart at [[River]]. {{IF_INCLUDE_RECALL}} __MEMORY_ROOT__"),
     ("semantic/River.md", "---\nupdated: 2026-01-02\n---\n# River\n\nWide and dark.\n"),
 ];

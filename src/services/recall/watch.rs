@@ -67,6 +67,30 @@ impl Wikis {
         open.wikis.entry(folder.to_owned()).or_default().clone()
     }
 
+    /// Watches the folder that is now where the one of this wiki was.
+    pub fn watch_again(&self, wiki: &Wiki) {
+        let Ok(folder) = wiki.place().path().canonicalize() else { return };
+        let mut open = self.0.lock();
+        if let Some(watcher) = &mut open.watcher {
+            _ = watcher.unwatch(&folder); // it went with the lost one
+        }
+        if let Err(error) = self.watch(&mut open, &folder) {
+            tracing::warn!(%error, "edits of {} by others are not noticed", folder.display());
+        }
+    }
+
+    /// The folders that are lost, for `health.json`. One that is being opened is left out rather than waited for.
+    pub fn faults(&self) -> Vec<String> {
+        let Some(open) = self.0.try_lock() else { return Vec::new() };
+        let wikis = open.wikis.values().filter_map(|slot| slot.try_lock()?.upgrade());
+        let lost = wikis.filter(|wiki| wiki.is_lost());
+        let sentence =
+            |wiki: Arc<Wiki>| format!("recall: the folder of a wiki, {}, is gone", wiki.place().path().display());
+        let mut lost: Vec<String> = lost.map(sentence).collect();
+        lost.sort();
+        lost
+    }
+
     fn watch(&self, open: &mut OpenWikis, folder: &Path) -> notify::Result<()> {
         if open.watcher.is_none() {
             let (tell, heard) = channel();
@@ -142,6 +166,12 @@ fn refresh(wikis: &Weak<Mutex<OpenWikis>>, changed: &BTreeSet<Option<PathBuf>>) 
         for path in changed {
             match path.as_ref().map(|path| path.strip_prefix(&folder)) {
                 None => wiki.rescan(""),
+                // The folder itself was moved or removed, or its attributes were changed.
+                Some(Ok(below)) if below.as_os_str().is_empty() => {
+                    if wiki.is_in_place() {
+                        wiki.rescan("");
+                    }
+                }
                 Some(Ok(below)) => below.to_str().into_iter().for_each(|below| wiki.refresh(below)),
                 Some(Err(_)) => {}
             }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ConfinedDir;
 use crate::error::{Result, if_exists};
+use crate::failpoint;
 
 /// One change of a plain file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +94,8 @@ impl ConfinedDir {
 impl FilePlan {
     /// Makes the changes in `place`, the directory that they were prepared in. What was made before is left as it is.
     pub fn make(&self, place: &ConfinedDir) -> Result<()> {
-        for step in &self.steps {
+        for (number, step) in self.steps.iter().enumerate() {
+            failpoint::numbered("files.step", number);
             match step {
                 PlannedStep::Rename { from, to } => _ = if_exists(place.rename(from, to))?,
                 PlannedStep::Remove { path } => _ = if_exists(place.remove(path))?,

@@ -38,6 +38,12 @@ impl ConfinedDir {
         String::from_utf8(self.read(rel)?).map_err(|_| Error::invalid(format!("{rel} is not UTF-8 text")))
     }
 
+    /// Whether the directory that was opened is still what its path names: it may have been moved, removed or replaced.
+    pub fn is_at_its_path(&self) -> bool {
+        let (Ok(own), Ok(there)) = (rustix::fs::fstat(&self.root), rustix::fs::stat(&self.path)) else { return false };
+        (own.st_dev, own.st_ino) == (there.st_dev, there.st_ino)
+    }
+
     /// Whether the path exists and leads to something inside.
     pub fn exists(&self, rel: &str) -> Result<bool> {
         match self.stat(rel) {

@@ -28,7 +28,7 @@ impl VersionStore for Stored {
         Answer::ok(())
     }
 
-    fn check(&self, _caller: &Caller, draft: &[u8]) -> Result<()> {
+    fn check(&self, _caller: &Caller, draft: &[u8], _new: std::ops::Range<usize>) -> Result<()> {
         if draft.starts_with(b"no") { Err(Error::invalid("not that")) } else { Ok(()) }
     }
 

@@ -147,7 +147,7 @@ async fn a_turn_that_was_cut_off_has_cost_what_it_cost() {
 async fn an_agent_that_has_nothing_left_is_not_woken() {
     let dir = tempfile::tempdir().unwrap();
     let world = World::new(dir.path(), Settings { total: rounds(1), ..thinking(&[reply("awake"), reply("again")]) });
-    let rules = [Wake { on: "/agents/self/events/sources/user/go.json".into(), say: "look".into() }];
+    let rules = [Wake { on: "/agents/self/events/sources/user/go.json".into(), say: "look".into(), call: None }];
     let _wake_rules = wake::set(&world.chat, &rules).unwrap();
     signal(&world, "go").await;
     while world.chat.agent_runtime().history.last().is_none() || !world.chat.idle() {

@@ -347,7 +347,7 @@ async fn a_pause_holds_turns_back_and_a_stop_ends_them() {
 async fn what_happens_wakes_an_agent() {
     let dir = tempfile::tempdir().unwrap();
     let world = World::new(dir.path(), thinking(&[reply("awake"), reply("awake again")]));
-    let rules = [Wake { on: "/agents/self/events/sources/user/go.json".into(), say: "look".into() }];
+    let rules = [Wake { on: "/agents/self/events/sources/user/go.json".into(), say: "look".into(), call: None }];
     let _wake_rules = wake::set(&world.chat, &rules).unwrap();
     for wanted in ["awake", "awake again"] {
         let signal = r#"{"event_type":"user","parameter":"go"}"#;
@@ -358,7 +358,7 @@ async fn what_happens_wakes_an_agent() {
     }
     let last = world.chat.agent_runtime().history.last().unwrap();
     assert!(matches!(last.source, TurnSource::Wake(_)) && last.input.starts_with("look"));
-    assert!(wake::set(&world.chat, &[Wake { on: "/nowhere/\0".into(), say: String::new() }]).is_err());
+    assert!(wake::set(&world.chat, &[Wake { on: "/nowhere/\0".into(), say: String::new(), call: None }]).is_err());
 }
 
 /// A turn is interrupted during a call; the next run of the host continues it.

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::super::history::Histories;
 use super::super::record::Run;
-use super::super::speaker::{OfflineSpeaker, Question, Speaker};
+use super::super::speaker::{OfflineSpeaker, Question, Speaker, SpokenReply};
 use super::super::step::Stop;
 use super::{Engine, RunReport, RunRequest, TokenBudget};
 use crate::services::prompts::Library;
@@ -29,13 +29,13 @@ struct Script {
 
 #[async_trait]
 impl Speaker for Script {
-    async fn speak(&self, question: &Question) -> Result<String> {
+    async fn speak(&self, question: &Question) -> Result<SpokenReply> {
         self.asked.lock().push(question.clone());
         let mut answers = self.answers.lock();
         if answers.is_empty() {
             return Err(Error::provider("the script is over"));
         }
-        Ok(answers.remove(0))
+        Ok(answers.remove(0).into())
     }
 }
 

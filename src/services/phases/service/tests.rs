@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::super::open::{PhasesParts, open};
 use super::super::run::TokenBudget;
-use super::super::speaker::{OfflineSpeaker, Question, Speaker};
+use super::super::speaker::{OfflineSpeaker, Question, Speaker, SpokenReply};
 use crate::contract::Effect;
 use crate::jobs;
 use crate::policy::{Principal, PrincipalCaller};
@@ -26,7 +26,7 @@ struct Silent;
 
 #[async_trait::async_trait]
 impl Speaker for Silent {
-    async fn speak(&self, _question: &Question) -> Result<String> {
+    async fn speak(&self, _question: &Question) -> Result<SpokenReply> {
         std::future::pending().await
     }
 }
@@ -36,9 +36,9 @@ struct Dispatcher;
 
 #[async_trait::async_trait]
 impl Speaker for Dispatcher {
-    async fn speak(&self, _question: &Question) -> Result<String> {
+    async fn speak(&self, _question: &Question) -> Result<SpokenReply> {
         let order = |task: &str| format!("⟐CMD {}", json!({"action": "dispatch_task", "task": task, "payload": {}}));
-        Ok(format!("{}\n{}", order("symbols.list"), order("complete_inference_session")))
+        Ok(format!("{}\n{}", order("symbols.list"), order("complete_inference_session")).into())
     }
 }
 

@@ -52,6 +52,25 @@ fn a_run_is_complete_when_no_phase_is_asked_for() {
 }
 
 #[test]
+fn a_reply_that_the_model_could_not_end_is_told_as_cut() {
+    let cut = |reply: &str| {
+        let mut run = PhaseLoop::begin(set(&[("00-a", None), ("01-b", None)]), false, None).unwrap();
+        run.read_reply(reply);
+        run.was_cut();
+        run.advance();
+        let diagnostics = run.entries[0].diagnostics.clone();
+        assert_eq!(diagnostics.last().unwrap().message, "the reply was cut at the token limit of the model", "{reply}");
+        run.stopped().map(|(stop, _)| stop)
+    };
+    for reply in
+        ["It began", "", "<think>long", r#"{"next_phase":"b""#, r#"{"next_phase":null,"narrative":"x"} and th"#]
+    {
+        assert_eq!(cut(reply), Some(Stop::Cut), "{reply}");
+    }
+    assert_eq!(cut(r#"{"next_phase":"b"} and th"#), None, "what it has said is enough to go on");
+}
+
+#[test]
 fn the_reason_tells_why_there_was_no_payload() {
     for (reply, expected) in [
         ("", "empty: the reply is empty"),
