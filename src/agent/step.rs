@@ -13,7 +13,7 @@ use super::budget::{BudgetLimits, Spent, Standing, standing};
 use super::native;
 use super::protocol::{self, ModelCall, ProtocolFault, Reading};
 use super::transcript::{TranscriptRecord, TurnEnd};
-use crate::agent::tools::ToolCall;
+use crate::agent::tools::{self, ToolCall};
 use crate::model::{ModelAnswer, ModelProtocol};
 use acheron_base::Error;
 
@@ -174,7 +174,7 @@ pub(super) fn write_soon(what: &str) -> String {
     format!("80 % of this turn's {what} are used; write your reply soon")
 }
 
-/// What the model is told about one call.
+/// What the model is told about one call: its result in short.
 pub(super) fn told(id: Option<&str>, name: &str, result: &Value) -> Value {
     let mut told = json!({});
     if let Some(id) = id {
@@ -183,7 +183,7 @@ pub(super) fn told(id: Option<&str>, name: &str, result: &Value) -> Value {
     told["name"] = name.into();
     match error(result) {
         Some(error) => told["error"] = error.clone(),
-        None => told["result"] = result.clone(),
+        None => told["result"] = tools::shown(result),
     }
     told
 }

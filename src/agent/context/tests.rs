@@ -80,7 +80,7 @@ fn native_calls_stand_before_their_results_and_earlier_replies_are_words() {
         hello
         go
         I look. | {"type":"thinking","thinking":"hm","signature":"s"}
-         | {"tool_result":{"id":"c0-0","name":"file_read","result":{"content":"one","ready":true}}} | {"tool_result":{"id":"c0-1","name":"file_read","result":{"content":"two","ready":true}}}
+         | {"tool_result":{"id":"c0-0","name":"file_read","result":{"content":"one"}}} | {"tool_result":{"id":"c0-1","name":"file_read","result":{"content":"two"}}}
         (an answer that could not be used)
         {"protocol_fault":{"fault":"zero_calls","message":"the answer is empty; call a tool, or write your reply","in_a_row":1,"allowed":3,"expected":"calls of file_read, file_write and file_list, or a reply in words"}}
     "#]]
@@ -133,7 +133,7 @@ fn the_parts_stand_in_order() {
         < {"tool_calls":[{"name":"file_write","arguments":{"path":"agents/self/chat/control/reply","content":"hello"}}]}
         > what is in a?
         < {"tool_calls":[{"name":"file_read","arguments":{"path":"a"}}]}
-        > {"tool_result":{"name":"file_read","result":{"content":"nothing","ready":true}}}
+        > {"tool_result":{"name":"file_read","result":{"content":"nothing"}}}
         < Nothing!
         > {"protocol_fault":{"fault":"not_json","message":"the answer is not a JSON object; write text for people to the reply with file_write","in_a_row":1,"allowed":3,"expected":{"tool_calls":[{"name":"file_read | file_write | file_list","arguments":{}}]}}}
     "#]]

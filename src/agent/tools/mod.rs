@@ -5,6 +5,7 @@
 
 pub mod directory;
 mod perform;
+mod shown;
 mod tagged;
 pub mod tree;
 
@@ -16,6 +17,7 @@ use acheron_base::nearest::nearest;
 
 pub use directory::MountTools;
 pub use perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend, perform};
+pub use shown::shown;
 
 /// Default and maximum sizes of a read and of a listing.
 const READ: u64 = 1 << 20;
