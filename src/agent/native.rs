@@ -45,7 +45,8 @@ pub fn read(said: &ModelAnswer) -> Result<NativeAnswer<'_>, ProtocolFault> {
         0 => (),
         1..=MAX_CALLS => return Ok(NativeAnswer::Calls(&said.calls)),
         many => {
-            let why = format!("the answer has {many} calls, and none was performed; make at most {MAX_CALLS} at a time");
+            let why =
+                format!("the answer has {many} calls, and none was performed; make at most {MAX_CALLS} at a time");
             return wrong(FaultKind::ManyCalls, why);
         }
     }

@@ -163,7 +163,9 @@ fn delta(delta: &Value, number: Option<u64>, answer: &mut PartialAnswer) {
             grow(answer, "thinking", "thinking", piece("thinking"));
         }
         "signature_delta" => grow(answer, "thinking", "signature", piece("signature")),
-        "input_json_delta" => answer.call(CallFragment { number, arguments: piece("partial_json"), ..Default::default() }),
+        "input_json_delta" => {
+            answer.call(CallFragment { number, arguments: piece("partial_json"), ..Default::default() })
+        }
         _ => (),
     }
 }

@@ -135,7 +135,8 @@ impl PartialAnswer {
         let items = if calls.is_empty() { Vec::new() } else { D::kept(items, &calls) };
         // A server that does not report its counts is no reason to spend more than is allowed.
         let asked = || ask.texts().map(|text| tokens::count(&text)).sum();
-        let called = || calls.iter().map(|call| tokens::count(&call.name) + tokens::count(&call.arguments)).sum::<u64>();
+        let called =
+            || calls.iter().map(|call| tokens::count(&call.name) + tokens::count(&call.arguments)).sum::<u64>();
         let given = || tokens::count(&self.text) + tokens::count(&self.thoughts) + called();
         ModelAnswer {
             usage: Usage {

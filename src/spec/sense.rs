@@ -234,7 +234,10 @@ impl Faults {
             self.add(&join(path, "api"), "anthropic has no responses API; leave it out");
         }
         if model.kind == ModelKind::External && model.protocol == ModelProtocol::Native {
-            self.add(&join(path, "protocol"), "an external model writes its reply itself and calls no tools; leave it out");
+            self.add(
+                &join(path, "protocol"),
+                "an external model writes its reply itself and calls no tools; leave it out",
+            );
         }
         if let Some(url) = model.base_url.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
             self.add(

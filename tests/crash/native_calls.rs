@@ -22,7 +22,8 @@ fn a_kill_in_the_middle_of_an_answer_with_three_calls_repeats_none_of_them() {
     let place = tempfile::tempdir().unwrap();
     fs::create_dir_all(place.path().join("here")).unwrap();
     fs::write(place.path().join("here/lines"), "").unwrap();
-    let wait = json!({"id": "three", "name": "file_read", "arguments": {"path": "/agents/self/events/sources/user/go.json"}});
+    let wait =
+        json!({"id": "three", "name": "file_read", "arguments": {"path": "/agents/self/events/sources/user/go.json"}});
     // The next answer comes only if the model sees the results of all three calls, in order.
     let results = r#"(?s)^\{"tool_result":\{"id":"one",.*"bytes_written":4.*\{"tool_result":\{"id":"two",.*"bytes_written":4.*\{"tool_result":\{"id":"three","#;
     let script = [
@@ -43,7 +44,8 @@ fn a_kill_in_the_middle_of_an_answer_with_three_calls_repeats_none_of_them() {
     let life = Life::begin(place.path(), &[]);
     put(&life.agent().join("chat/control/input"), "go").unwrap();
     let waits = |life: &Life| {
-        fs::read_to_string(life.agent().join("jobs/last/progress.json")).is_ok_and(|text| text.contains("\"waiting\":true"))
+        fs::read_to_string(life.agent().join("jobs/last/progress.json"))
+            .is_ok_and(|text| text.contains("\"waiting\":true"))
     };
     until("the third call waits", || waits(&life));
     assert_eq!(lines(place.path()), ["one", "two"]);

@@ -355,15 +355,15 @@ fn a_refusal_of_the_tools_has_the_sentence_of_status_json() {
 {"name":"file_write","arguments":{"path":"/agents/self/chat/control/reply","content":"nobody asked"}}
 CALLS
         "#,
-        expect![[r##"
+        expect![[r#"
             {"error":{"code":"invalid_payload","message":"search: unknown key `qurey`; did you mean query?"}}
             {"error":{"code":"invalid_payload","message":"the command is incomplete: its JSON object has no end"}}
             {"error":{"code":"invalid_payload","message":"query is not a regular expression: unclosed group; without \"regex\": true it is taken literally"}}
             {"error":{"code":"unknown_operation","message":"search_code has no operation `fly`; operations are search"}}
             {"error":{"code":"invalid_payload","message":"the message is empty"}}
-            {"error":{"code":"forbidden","message":"only charon itself may write its reply; write to control/input instead"}}
+            {"error":{"code":"forbidden","message":"`/agents/self/chat/control/reply`: Permission denied (os error 13)"}}
             = 0
-        "##]],
+        "#]],
     );
 }
 

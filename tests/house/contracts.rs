@@ -135,7 +135,10 @@ fn wrong_payloads(arguments: &Value, good: &Value) -> Vec<Value> {
     };
     let mut all = vec![changed("no_such_key", 1.into())];
     for key in arguments["properties"].as_object().into_iter().flatten().map(|(key, _)| key) {
-        all.extend([serde_json::json!({"x": []}), serde_json::json!([[]]), serde_json::json!(-1.5), serde_json::json!(true)].map(|value| changed(key, value)));
+        all.extend(
+            [serde_json::json!({"x": []}), serde_json::json!([[]]), serde_json::json!(-1.5), serde_json::json!(true)]
+                .map(|value| changed(key, value)),
+        );
         let mut without = good.clone();
         without.as_object_mut().unwrap().remove(key);
         all.push(without);

@@ -39,7 +39,8 @@ fn streamed(api: &str, calls: &[(String, &str, String)], words: &str) -> (&'stat
             let delta = |delta: Value| json!({"model": "m", "choices": [{"delta": delta}]});
             all.push(delta(json!({ "content": words })));
             for (at, (id, name, arguments)) in calls.iter().enumerate() {
-                let begin = json!({"index": at, "id": id, "type": "function", "function": {"name": name, "arguments": ""}});
+                let begin =
+                    json!({"index": at, "id": id, "type": "function", "function": {"name": name, "arguments": ""}});
                 all.push(delta(json!({ "tool_calls": [begin] })));
                 for half in halves(arguments) {
                     all.push(delta(json!({"tool_calls": [{"index": at, "function": {"arguments": half}}]})));
@@ -53,7 +54,8 @@ fn streamed(api: &str, calls: &[(String, &str, String)], words: &str) -> (&'stat
         "messages" => {
             let usage = json!({"input_tokens": 7, "output_tokens": 1});
             all.push(json!({"type": "message_start", "message": {"model": "m", "usage": usage}}));
-            let block = |at: usize, block: Value| json!({"type": "content_block_start", "index": at, "content_block": block});
+            let block =
+                |at: usize, block: Value| json!({"type": "content_block_start", "index": at, "content_block": block});
             let delta = |at: usize, delta: Value| json!({"type": "content_block_delta", "index": at, "delta": delta});
             all.push(block(0, json!({"type": "thinking", "thinking": "", "signature": ""})));
             all.push(delta(0, json!({"type": "thinking_delta", "thinking": "hm"})));
@@ -72,9 +74,7 @@ fn streamed(api: &str, calls: &[(String, &str, String)], words: &str) -> (&'stat
         _ => {
             all.push(json!({"type": "response.output_text.delta", "output_index": 0, "delta": words}));
             for (at, (id, name, arguments)) in calls.iter().enumerate() {
-                let item = |arguments: &str| {
-                    json!({"type": "function_call", "id": format!("fc-{id}"), "call_id": id, "name": name, "arguments": arguments})
-                };
+                let item = |arguments: &str| json!({"type": "function_call", "id": format!("fc-{id}"), "call_id": id, "name": name, "arguments": arguments});
                 all.push(json!({"type": "response.output_item.added", "output_index": at + 1, "item": item("")}));
                 for half in halves(arguments) {
                     all.push(json!({"type": "response.function_call_arguments.delta", "output_index": at + 1, "delta": half}));
@@ -183,7 +183,8 @@ fn several_calls_go_out_and_come_back_with_their_ids_and_words_end_the_turn() {
             model["api"] = "responses".into();
         }
         let host = TestHost::of(&spec(&server, &model));
-        let said = host.says("for n in 1 2; do echo go > agents/self/chat/control/input; cat agents/self/chat/latest.txt; done");
+        let said = host
+            .says("for n in 1 2; do echo go > agents/self/chat/control/input; cat agents/self/chat/latest.txt; done");
         assert_eq!(said, "Two places.\nTwo places.\n", "{of}");
         let bodies = server.bodies();
         let back = bodies[1].to_string();
@@ -206,12 +207,8 @@ fn the_two_contracts_differ_only_in_how_tools_are_called() {
     };
     let json = sections(include_str!("../../prompts/runtime/core.md"));
     let native = sections(include_str!("../../prompts/runtime/core_native.md"));
-    let differ: Vec<&str> = json
-        .iter()
-        .zip(&native)
-        .filter(|(one, other)| one != other)
-        .map(|(one, _)| one.0.as_str())
-        .collect();
+    let differ: Vec<&str> =
+        json.iter().zip(&native).filter(|(one, other)| one != other).map(|(one, _)| one.0.as_str()).collect();
     assert_eq!(json.len(), native.len());
     assert_eq!(differ, ["One answer, one object", "Three tools", "Talking"]);
 }

@@ -110,9 +110,15 @@ fn every_kind_of_wrong_answer_has_its_sentence() {
         // Three answers in a row of which nothing can be used.
         ("fly no", "ask"),
         ("fly no broken no", "ask"),
-        ("fly no broken no fly+wrong no no", "protocol_fault: the model broke the protocol 3 times in a row: bad_arguments: "),
+        (
+            "fly no broken no fly+wrong no no",
+            "protocol_fault: the model broke the protocol 3 times in a row: bad_arguments: ",
+        ),
         ("fly no broken no fly+read no ok", "ask"),
-        ("- - -", "protocol_fault: the model broke the protocol 3 times in a row: zero_calls: the answer is empty; call a tool"),
+        (
+            "- - -",
+            "protocol_fault: the model broke the protocol 3 times in a row: zero_calls: the answer is empty; call a tool",
+        ),
         ("- -", "ask"),
         ("cut:write", "ask"),
         ("cut:write cut:write cut:write", "protocol_fault: the model broke the protocol 3 times in a row: cut: "),
@@ -168,6 +174,8 @@ fn the_model_is_told_about_each_call_when_all_have_ended() {
         r#"[{"tool_result":{"id":"c0","name":"file_read","result":{"ready":true}}},{"tool_result":{"id":"c1","name":"file_write","error":{"code":"not_found","message":"there is no `a`"}}}]"#
     );
     assert!(told("read no read no", free).unwrap().contains("this same call has failed twice"));
-    assert!(told("read ok read ok read ok read ok", BudgetLimits { rounds: Some(5), ..free }).unwrap().contains("80 %"));
+    assert!(
+        told("read ok read ok read ok read ok", BudgetLimits { rounds: Some(5), ..free }).unwrap().contains("80 %")
+    );
     assert_eq!(told("'Done.'", free), None);
 }

@@ -186,6 +186,8 @@ impl ToolBackend for MountTools {
         let status = status_of(&call.path).map(|status| self.place(&status));
         blocking(move || {
             let explain = explained(&call.path);
+            let refused =
+                |error| status.as_ref().and_then(|status| refusal(status, &error)).unwrap_or_else(|| explain(error));
             if call.create_parents {
                 place.make_parents().map_err(&explain)?;
             }
@@ -205,14 +207,15 @@ impl ToolBackend for MountTools {
                     }
                     File::from(made)
                 }
-                opened => opened.map_err(&explain)?,
+                opened => opened.map_err(&refused)?,
             };
             let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
-            let refused = |error| status.as_ref().and_then(|status| refusal(status, &error)).unwrap_or_else(|| explain(error));
-            file.write_all(content.as_bytes()).map_err(refused)?;
+            file.write_all(content.as_bytes()).map_err(&refused)?;
             // Regular files are acknowledged by fsync, and control files refuse what is incomplete; a device knows no fsync.
             match file.sync_all() {
-                Err(error) if status.is_some() || !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
+                Err(error)
+                    if status.is_some() || !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
+                {
                     return Err(refused(error));
                 }
                 _ => drop(file),

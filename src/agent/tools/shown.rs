@@ -99,10 +99,7 @@ mod tests {
         assert_eq!(shown(&flat), json!({"directories": "chat memory", "files": "\"a b\" c", "links": "to"}));
         let deep = json!({"path": ".", "truncated": true, "entries": [entry("src", "directory"), entry("a-b", "file"),
             entry("src/lib", "directory"), entry("src/main.rs", "file"), entry("src/lib/a.rs", "file")]});
-        assert_eq!(
-            shown(&deep),
-            json!({"tree": "a-b\nsrc/\n lib/\n  a.rs\n main.rs\n", "truncated": true})
-        );
+        assert_eq!(shown(&deep), json!({"tree": "a-b\nsrc/\n lib/\n  a.rs\n main.rs\n", "truncated": true}));
         assert_eq!(shown(&json!({"path": "/", "entries": [], "truncated": false})), json!({"files": ""}));
         let read = json!({"path": "a", "content": "x", "bytes": 1, "truncated": false, "ready": true});
         assert_eq!(shown(&read), json!({"content": "x"}));

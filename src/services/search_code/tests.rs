@@ -385,7 +385,9 @@ fn an_answer_stays_within_its_bytes_and_says_how_many_more_there_are() {
 #[test]
 fn what_the_arguments_alone_tell_is_told_at_once() {
     let bad = |change: CodeQuery| super::search::check(&change).unwrap_err().message;
-    assert!(bad(CodeQuery { regex: true, ..query("(") }).starts_with("query is not a regular expression: unclosed group"));
+    assert!(
+        bad(CodeQuery { regex: true, ..query("(") }).starts_with("query is not a regular expression: unclosed group")
+    );
     assert_eq!(bad(query("")), "query must not be empty");
     assert!(bad(CodeQuery { glob: Some("[".into()), ..query("x") }).starts_with("glob"));
     super::search::check(&CodeQuery { regex: true, ..query("a+") }).unwrap();

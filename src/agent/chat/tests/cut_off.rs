@@ -21,7 +21,16 @@ fn intended(world: &World, line: &str) -> Arc<Job> {
     let (job_id, source, input) = ("job-1".to_owned(), TurnSource::Chat, "go".to_owned());
     transcript
         .append(vec![
-            TranscriptRecord::Began { at_ms: 1, job_id, source, input, limits, prices, strict: false, protocol: Default::default() },
+            TranscriptRecord::Began {
+                at_ms: 1,
+                job_id,
+                source,
+                input,
+                limits,
+                prices,
+                strict: false,
+                protocol: Default::default(),
+            },
             TranscriptRecord::Said {
                 at_ms: 1,
                 ms: 0,

@@ -121,7 +121,8 @@ async fn ids_that_are_missing_or_doubled_are_replaced_in_the_whole_turn() {
 #[tokio::test]
 async fn what_cannot_be_read_is_told_and_the_rest_is_performed() {
     let dir = tempfile::tempdir().unwrap();
-    let mixed = calls(&[("a", "fly", json!({})), ("b", "file_write", json!("{\"path\": \"x")), ("c", "file_write", count())]);
+    let mixed =
+        calls(&[("a", "fly", json!({})), ("b", "file_write", json!("{\"path\": \"x")), ("c", "file_write", count())]);
     let cut = ModelAnswer { cut: true, ..calls(&[("d", "file_write", count())]) };
     let (model, settings) = listed(vec![mixed, cut, words(""), words("done")]);
     let world = World::new(dir.path(), settings);
@@ -172,7 +173,7 @@ async fn a_script_with_one_call_per_answer_means_the_same_in_both_protocols() {
     let lines = [
         write("counter/control/count.json", "{}"),
         call("file_read", json!({"path": "agents/self/counter/result.json"})),
-        json!({"when": "\"count\":1", "answer": serde_json::from_str::<Value>(&write("counter/control/count.json", "{}")).unwrap()["answer"]})
+        json!({"when": "count.{1,4}:1\\D", "answer": serde_json::from_str::<Value>(&write("counter/control/count.json", "{}")).unwrap()["answer"]})
             .to_string(),
         call("file_read", json!({"path": "agents/self/nothing"})),
         reply("counted"),
@@ -183,8 +184,11 @@ async fn a_script_with_one_call_per_answer_means_the_same_in_both_protocols() {
         let world = World::new(dir.path(), Settings { protocol, ..thinking(&lines) });
         assert_eq!(world.say("go").await, "counted\n");
         let log = world.read("jobs/last/log.txt").await;
-        let rounds: Vec<String> =
-            log.lines().filter(|line| line.contains("round ")).map(|line| line[line.find("round ").unwrap()..].to_owned()).collect();
+        let rounds: Vec<String> = log
+            .lines()
+            .filter(|line| line.contains("round "))
+            .map(|line| line[line.find("round ").unwrap()..].to_owned())
+            .collect();
         seen.push((world.counted(), rounds, world.read("chat/history.ndjson").await.lines().count()));
     }
     assert_eq!(seen[0], seen[1]);
@@ -219,11 +223,8 @@ async fn a_recording_of_native_calls_is_replayed_in_its_own_protocol_only() {
 #[tokio::test]
 async fn a_turn_goes_on_in_the_middle_of_an_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let script = r#"{"answer": {"tool_calls": [{"name": "file_list", "arguments": {}}, {"name": "file_list", "arguments": {}}]}}
-        {"when": "interrupted", "answer": "told"}
-        {"answer": "not told"}"#
-        .replace("        {", "{");
-    let world = World::new(dir.path(), native(Arc::new(Script::read("s", &script).unwrap())));
+    let script = "{\"when\": \"interrupted\", \"answer\": \"told\"}\n\"not told\"";
+    let world = World::new(dir.path(), native(Arc::new(Script::read("s", script).unwrap())));
     let mut said = calls(&[("", "file_list", json!({})), ("", "file_list", json!({})), ("", "file_write", count())]);
     said.name_calls(Default::default());
     let intent = crate::agent::native::read_call(&said.calls[2]).unwrap();

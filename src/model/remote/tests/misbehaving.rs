@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 
-use super::{KEY, FUTURE, PAST, ServerAction, ShortTimeout, TestProtocol, TestServer, ask, remote, trial};
+use super::{FUTURE, KEY, PAST, ServerAction, ShortTimeout, TestProtocol, TestServer, ask, remote, trial};
 use crate::model::anthropic::MessagesApi;
 use crate::model::openai::ChatCompletions;
 use crate::model::responses::ResponsesApi;

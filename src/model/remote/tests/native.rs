@@ -13,7 +13,7 @@ use crate::model::{
 };
 use acheron_base::Result;
 
-const READ: &str = r#"{"path": "a"}"#;
+const READ: &str = r#"{"path":"a"}"#;
 const LIST: &str = r#"{"path":"Σ"}"#;
 
 fn offering(messages: Vec<Message>) -> ModelRequest {
@@ -44,7 +44,8 @@ fn pieces(text: &str) -> Vec<String> {
 
 impl NativeProtocol for ChatCompletions {
     fn calls_streamed() -> String {
-        let delta = |delta: Value| json!({"model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+        let delta =
+            |delta: Value| json!({"model": "m-1", "choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
         let function = |index: u64, function: Value| json!({"tool_calls": [{"index": index, "function": function}]});
         let mut all = vec![
             delta(json!({"role": "assistant", "content": null, "reasoning_content": "h"})),
@@ -63,9 +64,7 @@ impl NativeProtocol for ChatCompletions {
     }
 
     fn calls_whole() -> String {
-        let call = |id: &str, name: &str, arguments: &str| {
-            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
-        };
+        let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
         json!({"model": "m-1", "choices": [{"finish_reason": "tool_calls", "message": {"role": "assistant",
             "content": "I look.", "reasoning_content": "hm",
             "tool_calls": [call("c1", "file_read", READ), call("c2", "file_list", LIST)]}}],
@@ -80,9 +79,7 @@ impl NativeProtocol for ChatCompletions {
     fn sent() -> (Value, Value) {
         let tools = json!([{"type": "function", "function": {"name": "file_read", "description": "Reads.",
             "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}}]);
-        let call = |id: &str, name: &str, arguments: &str| {
-            json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}})
-        };
+        let call = |id: &str, name: &str, arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
         let messages = json!([
             {"role": "assistant", "content": "I look.", "reasoning_content": "hm",
              "tool_calls": [call("c1", "file_read", READ), call("c2", "file_list", LIST)]},
@@ -99,7 +96,8 @@ impl NativeProtocol for ChatCompletions {
 
 impl NativeProtocol for MessagesApi {
     fn calls_streamed() -> String {
-        let start = |index: u64, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
+        let start =
+            |index: u64, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
         let delta = |index: u64, delta: Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
         let stop = |index: u64| json!({"type": "content_block_stop", "index": index});
         let usage = json!({"input_tokens": 7, "output_tokens": 1});
@@ -116,12 +114,15 @@ impl NativeProtocol for MessagesApi {
             delta(2, json!({"type": "text_delta", "text": "I look."})),
             stop(2),
         ];
-        for (index, (id, name, arguments)) in [("c1", "file_read", READ), ("c2", "file_list", LIST)].iter().enumerate() {
+        for (index, (id, name, arguments)) in [("c1", "file_read", READ), ("c2", "file_list", LIST)].iter().enumerate()
+        {
             let index = index as u64 + 3;
             all.push(start(index, json!({"type": "tool_use", "id": id, "name": name, "input": {}})));
             all.push(delta(index, json!({"type": "input_json_delta", "partial_json": ""})));
             let pieces = pieces(arguments);
-            all.extend(pieces.iter().map(|piece| delta(index, json!({"type": "input_json_delta", "partial_json": piece}))));
+            all.extend(
+                pieces.iter().map(|piece| delta(index, json!({"type": "input_json_delta", "partial_json": piece}))),
+            );
             all.push(stop(index));
         }
         all.push(json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 5}}));
@@ -168,7 +169,8 @@ impl NativeProtocol for ResponsesApi {
     fn calls_streamed() -> String {
         let kept = Self::parts();
         let added = |index: usize, item: Value| json!({"type": "response.output_item.added", "output_index": index, "item": item});
-        let done = |index: usize| json!({"type": "response.output_item.done", "output_index": index, "item": kept[index]});
+        let done =
+            |index: usize| json!({"type": "response.output_item.done", "output_index": index, "item": kept[index]});
         let mut all = vec![
             json!({"type": "response.created", "response": {"model": "m-1", "status": "in_progress", "usage": null}}),
             added(0, json!({"type": "reasoning", "id": "rs_1", "summary": []})),
@@ -186,7 +188,9 @@ impl NativeProtocol for ResponsesApi {
                 json!({"type": "response.function_call_arguments.delta", "output_index": index,
                     "item_id": kept[index]["id"], "delta": piece})
             }));
-            all.push(json!({"type": "response.function_call_arguments.done", "output_index": index, "arguments": arguments}));
+            all.push(
+                json!({"type": "response.function_call_arguments.done", "output_index": index, "arguments": arguments}),
+            );
             all.push(done(index));
         }
         let usage = json!({"input_tokens": 7, "output_tokens": 5});
@@ -227,7 +231,10 @@ impl NativeProtocol for ResponsesApi {
     }
 }
 
-async fn answered<V: NativeProtocol>(actions: Vec<ServerAction>, ask: &ModelRequest) -> (Result<ModelAnswer>, Vec<Value>) {
+async fn answered<V: NativeProtocol>(
+    actions: Vec<ServerAction>,
+    ask: &ModelRequest,
+) -> (Result<ModelAnswer>, Vec<Value>) {
     let server = TestServer::open::<V>(actions).await;
     let said = remote::<V>(&server.url, ShortTimeout::Nowhere).answer(ask, &mut |_| ()).await;
     let body = |request: &String| serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
@@ -280,7 +287,8 @@ async fn calls_come_in_fragments_and_go_back_with_the_reasoning_unchanged() {
 #[tokio::test]
 async fn an_answer_of_another_provider_goes_back_as_plain_calls() {
     async fn plain<V: NativeProtocol>(api: &str) -> Value {
-        let kept = Some(KeptAnswer { api: api.to_owned(), items: vec![json!({"type": "thinking", "signature": "secret"})] });
+        let kept =
+            Some(KeptAnswer { api: api.to_owned(), items: vec![json!({"type": "thinking", "signature": "secret"})] });
         let answer = Message::calls("", vec![call("c1", "file_read", "{oops")], kept);
         let results = Message::results(vec![NativeResult { id: "c1".into(), text: "no".into(), failed: true }]);
         let (_, heard) =
@@ -308,8 +316,11 @@ async fn a_model_that_does_not_reason_is_asked_without_and_one_without_tools_is_
     assert!(heard[0].get("include").is_some() && heard[1].get("include").is_none());
     assert_eq!(heard[0]["tools"], heard[1]["tools"]);
 
-    let (said, _) =
-        answered::<ChatCompletions>(vec![refused("gemma does not support tools")], &offering(vec![Message::user("hi")])).await;
+    let (said, _) = answered::<ChatCompletions>(
+        vec![refused("gemma does not support tools")],
+        &offering(vec![Message::user("hi")]),
+    )
+    .await;
     let error = said.unwrap_err().message;
     assert!(error.contains("gemma does not support tools; does this model take tools?"), "{error}");
 }
