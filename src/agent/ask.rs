@@ -35,7 +35,7 @@ impl OpenedModel {
     }
 
     /// The answers of an interrupted turn that continues after a restart.
-    pub fn resume(&self, said: &[String]) {
+    pub fn resume(&self, said: &[ModelAnswer]) {
         self.0.resume(said);
     }
 }
@@ -72,6 +72,8 @@ impl PaidAnswer {
             (first, next) => first.or(next),
         };
         (said.cut, said.native_call) = (next.cut, next.native_call);
+        // What was kept of each part is not the whole.
+        (said.calls, said.kept) = (next.calls, None);
         said.usage = said.usage.plus(next.usage);
         PaidAnswer { said, ms: ms + rest.ms, last_ms: rest.last_ms, reservation: rest.reservation }
     }
@@ -195,7 +197,7 @@ impl Meter {
 
     fn count(&mut self, piece: &AnswerPiece) {
         match piece {
-            AnswerPiece::Text(text) | AnswerPiece::Thought(text) => {
+            AnswerPiece::Text(text) | AnswerPiece::Thought(text) | AnswerPiece::Call(text) => {
                 (self.begun, self.given) = (true, self.given + tokens(text));
             }
             AnswerPiece::Again => {

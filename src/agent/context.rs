@@ -2,14 +2,15 @@
 //!
 //! Pure and deterministic. The request does not exceed the window as far as lengths tell: the turn counts its tokens, and asks
 //! for a smaller one if they are too many. Content is dropped in this order: old conversation, old rounds, long results,
-//! memory. The contract is never cut.
+//! memory. The contract is never cut. In the native protocol a round is a message with calls and one with their results.
 
 use serde_json::{Value, json};
 
 use super::budget::{Spent, SpentCounter};
+use super::native;
 use super::step;
 use super::transcript::{TranscriptRecord, TurnSource};
-use crate::model::{MESSAGE_TOKENS, Message, ModelRequest, tokens};
+use crate::model::{MESSAGE_TOKENS, Message, ModelAnswer, ModelRequest, NativeCall, NativeResult, tokens};
 use acheron_base::delimited::{delimited, harmless};
 use acheron_base::{Error, Result};
 
@@ -61,7 +62,7 @@ pub fn assemble(parts: &ContextParts, cache: &mut RoundCache) -> Result<ModelReq
     let mut messages = shown.history.clone();
     messages.push(Message::user(input));
     for round in &shown.rounds {
-        messages.extend([Message::assistant(round.answer.as_str()), Message::user(round.result.as_str())]);
+        messages.extend([round.answer.clone(), round.result.clone()]);
     }
     Ok(ModelRequest {
         system: format!("{}{memory}", parts.core),
@@ -124,8 +125,8 @@ struct Round {
 
 #[derive(Clone)]
 struct ShownRound {
-    answer: String,
-    result: String,
+    answer: Message,
+    result: Message,
     /// Tokens of the answer with what two messages cost, and of the result.
     cost: (u64, u64),
 }
@@ -144,7 +145,7 @@ struct ShownTurn {
 }
 
 impl RoundCache {
-    /// Looks at the records that are new. A round ends with its outcome, or with its answer if that was a fault.
+    /// Looks at the records that are new. A round ends with its last outcome, or with its answer if that was a fault.
     fn follow(&mut self, turn: &[TranscriptRecord]) {
         for (at, record) in turn.iter().enumerate().skip(self.seen) {
             self.counter.add(record);
@@ -152,7 +153,7 @@ impl RoundCache {
             match record {
                 TranscriptRecord::Said { .. } => self.rounds.push(Round { said: at, end: at, spent, short: None }),
                 TranscriptRecord::Outcome { .. } => {
-                    if let Some(round) = self.rounds.last_mut().filter(|round| round.end == round.said) {
+                    if let Some(round) = self.rounds.last_mut() {
                         (round.end, round.spent) = (at, spent);
                     }
                 }
@@ -164,11 +165,11 @@ impl RoundCache {
 
     /// What is shown within `room` tokens.
     fn shown(&mut self, parts: &ContextParts, room: u64) -> &ShownTurn {
-        let mut shown = self.shown.take().unwrap_or_else(|| ShownTurn::begin(parts.history, room / 2));
+        let mut shown = self.shown.take().unwrap_or_else(|| ShownTurn::begin(parts, room / 2));
         for at in shown.seen..self.rounds.len() {
             let round = &self.rounds[at];
-            if step::feedback(&parts.turn[..=round.end], &round.spent).is_none() {
-                break; // its call is still under way
+            if round.is_under_way(parts.turn) {
+                break;
             }
             let whole = round.show(parts.turn, u64::MAX, true);
             shown.seen = at + 1;
@@ -180,7 +181,7 @@ impl RoundCache {
         // The room may have become smaller: memory has grown, or its tokens were counted.
         if shown.used > room {
             shown = match shown.seen {
-                0 => ShownTurn::begin(parts.history, room),
+                0 => ShownTurn::begin(parts, room),
                 seen => self.chosen(parts, seen - 1, room),
             };
         }
@@ -201,7 +202,7 @@ impl RoundCache {
             next = earlier.next().and_then(|round| round.short(parts.turn, left / 2));
         }
         kept.reverse();
-        let mut shown = ShownTurn::begin(parts.history, left);
+        let mut shown = ShownTurn::begin(parts, left);
         (shown.dropped, shown.seen) = (newest + 1 - kept.len(), newest + 1);
         kept.into_iter().for_each(|round| shown.push(round));
         shown
@@ -209,8 +210,8 @@ impl RoundCache {
 }
 
 impl ShownTurn {
-    fn begin(turns: &[(String, String)], limit: u64) -> ShownTurn {
-        let history = history(turns, limit);
+    fn begin(parts: &ContextParts, limit: u64) -> ShownTurn {
+        let history = history(parts.history, step::is_native(parts.turn), limit);
         let used = history.iter().map(|message| tokens(&message.text) + MESSAGE_TOKENS).sum();
         ShownTurn { history, used, ..ShownTurn::default() }
     }
@@ -225,13 +226,57 @@ impl Round {
     /// The round within a limit; `None` if there is nothing to show, or no room.
     fn show(&self, turn: &[TranscriptRecord], limit: u64, newest: bool) -> Option<ShownRound> {
         let TranscriptRecord::Said { said: answer, .. } = &turn[self.said] else { return None };
+        if step::is_native(turn) {
+            return self.show_native(turn, answer, limit, newest);
+        }
         let feedback = step::feedback(&turn[..=self.end], &self.spent)?;
         let answer = cut(&answer.text, if newest { limit / 3 } else { OLD_ANSWER.min(limit) });
         let first = tokens(&answer) + 2 * MESSAGE_TOKENS;
         let limit = limit.checked_sub(first).filter(|limit| *limit >= LEAST_RESULT)?;
         let result = shortened(feedback, if newest { limit } else { limit.min(OLD_RESULT) });
         let cost = (first, tokens(&result));
+        Some(ShownRound { answer: Message::assistant(answer), result: Message::user(result), cost })
+    }
+
+    /// The same in the native protocol: a result for every call, whatever room there is, as providers ask for it.
+    fn show_native(
+        &self,
+        turn: &[TranscriptRecord],
+        said: &ModelAnswer,
+        limit: u64,
+        newest: bool,
+    ) -> Option<ShownRound> {
+        let feedback = native::feedback(&turn[..=self.end], &self.spent)?;
+        let answer = answered(said, if newest { limit / 3 } else { OLD_ANSWER.min(limit) });
+        let first = size(&answer);
+        let count = feedback.len() as u64;
+        let beside = (count + 1) * MESSAGE_TOKENS;
+        let limit = limit.checked_sub(first + beside).filter(|limit| *limit >= LEAST_RESULT)?;
+        let mut left = if newest { limit } else { limit.min(OLD_RESULT) };
+        let mut results = Vec::new();
+        for (at, told) in feedback.into_iter().enumerate() {
+            let failed = told.pointer("/tool_result/error").is_some();
+            let text = shortened(told, left / (count - at as u64));
+            left = left.saturating_sub(tokens(&text));
+            let id = said.calls.get(at).map(|call| call.id.clone()).unwrap_or_default();
+            results.push(NativeResult { id, text, failed });
+        }
+        let result = match native::read(said) {
+            Ok(_) => Message::results(results),
+            // Of an answer that could not be used no call is shown, so that none lacks its result.
+            Err(_) => Message::user(results.into_iter().map(|result| result.text).collect::<String>()),
+        };
+        let cost = (first, size(&result));
         Some(ShownRound { answer, result, cost })
+    }
+
+    /// Whether a call of it has no outcome yet.
+    fn is_under_way(&self, turn: &[TranscriptRecord]) -> bool {
+        let turn_so_far = &turn[..=self.end];
+        match step::is_native(turn) {
+            true => native::feedback(turn_so_far, &self.spent).is_none(),
+            false => step::feedback(turn_so_far, &self.spent).is_none(),
+        }
     }
 
     /// The round in its short form within a limit.
@@ -242,6 +287,48 @@ impl Round {
             true => self.short.clone().flatten(),
             false => self.show(turn, limit, false),
         }
+    }
+}
+
+/// The tokens of a message, and what its parts cost beside them.
+fn size(message: &Message) -> u64 {
+    message.texts().iter().map(|text| tokens(text) + MESSAGE_TOKENS).sum()
+}
+
+/// An answer with calls: as it was if there is room for it, otherwise without reasoning and with its long arguments cut.
+fn answered(said: &ModelAnswer, limit: u64) -> Message {
+    if native::read(said).is_err() {
+        let words = match said.text.trim() {
+            "" => "(an answer that could not be used)",
+            words => words,
+        };
+        return Message::assistant(cut(words, limit));
+    }
+    let whole = Message::calls(said.text.as_str(), said.calls.clone(), said.kept.clone());
+    if size(&whole) <= limit {
+        return whole;
+    }
+    let share = limit / (said.calls.len() as u64 + 1);
+    let short = |call: &NativeCall| NativeCall { arguments: short_arguments(call, share), ..call.clone() };
+    Message::calls(cut(&said.text, share), said.calls.iter().map(short).collect(), None)
+}
+
+/// The arguments of a call within a number of tokens: long texts in them are cut, and they stay an object.
+fn short_arguments(call: &NativeCall, limit: u64) -> String {
+    if tokens(&call.arguments) <= limit {
+        return call.arguments.clone();
+    }
+    let mut object = call.object();
+    let share = limit / (2 * object.len().max(1) as u64);
+    for value in object.values_mut() {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        if tokens(&text) > share {
+            *value = cut(&text, share).into();
+        }
+    }
+    match Value::Object(object).to_string() {
+        text if tokens(&text) <= limit => text,
+        _ => "{}".to_owned(),
     }
 }
 
@@ -302,14 +389,17 @@ fn one_object(feedback: &Value) -> String {
     feedback.to_string().replace("<|", "\\u003c|")
 }
 
-/// Earlier turns that fit, oldest first. A reply is shown as the call that made it.
-fn history(turns: &[(String, String)], limit: u64) -> Vec<Message> {
+/// Earlier turns that fit, oldest first. A reply is shown as the call that made it; in the native protocol it is words.
+fn history(turns: &[(String, String)], native: bool, limit: u64) -> Vec<Message> {
     let mut left = limit;
     let mut kept = Vec::new();
     for (input, reply) in turns.iter().rev() {
-        let reply = json!({"tool_calls": [{"name": "file_write",
-            "arguments": {"path": "agents/self/chat/control/reply", "content": reply}}]});
-        let (input, reply) = (cut(input, 1000), cut(&reply.to_string(), 1000));
+        let call = || {
+            json!({"tool_calls": [{"name": "file_write",
+                "arguments": {"path": "agents/self/chat/control/reply", "content": reply}}]})
+        };
+        let reply = if native { reply.clone() } else { call().to_string() };
+        let (input, reply) = (cut(input, 1000), cut(&reply, 1000));
         let Some(rest) = left.checked_sub(tokens(&input) + tokens(&reply) + 2 * MESSAGE_TOKENS) else { break };
         left = rest;
         kept.push([Message::user(input), Message::assistant(reply)]);

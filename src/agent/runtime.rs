@@ -16,7 +16,7 @@ use super::thoughts::Thoughts;
 use super::transcript::TurnStore;
 use crate::agent::tools::tree::{Parked, TreeTools};
 use crate::events::EventLogs;
-use crate::model::Prices;
+use crate::model::{ModelProtocol, Prices};
 use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
 use acheron_base::{ConfinedDir, Result, if_exists};
@@ -46,6 +46,8 @@ pub struct Settings {
     pub answer: u64,
     /// Answers that are not written as the contract asks are faults.
     pub strict: bool,
+    /// How the model calls tools.
+    pub protocol: ModelProtocol,
     /// New turns wait while this is set.
     pub paused: bool,
     /// The agent whose helper this one is: it pays as well.
@@ -63,6 +65,7 @@ impl Default for Settings {
             window: 32_768,
             answer: 4096,
             strict: false,
+            protocol: ModelProtocol::default(),
             paused: false,
             parent: None,
         }
@@ -72,8 +75,8 @@ impl Default for Settings {
 /// Names and texts of active memory, most important first.
 pub type Remembering = Pin<Box<dyn Future<Output = Vec<(String, String)>> + Send>>;
 pub type Remember = dyn Fn() -> Remembering + Send + Sync;
-/// Renders the runtime contract for an agent.
-pub type Core = dyn Fn(&str) -> String + Send + Sync;
+/// Renders the runtime contract for an agent whose model calls tools in this way.
+pub type Core = dyn Fn(&str, ModelProtocol) -> String + Send + Sync;
 
 /// Where the state of an agent is.
 pub struct AgentState {

@@ -109,6 +109,7 @@ impl AgentRuntimes {
             prices,
             window: model.context_tokens.into(),
             strict: model.strict,
+            protocol: model.protocol,
             ..Settings::default()
         })
     }

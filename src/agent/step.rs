@@ -4,20 +4,23 @@
 //! began ─→ ask ─→ said ─→ act ─→ outcome ─→ ask … ─→ rest
 //!                   └ fault ─→ ask, at most three times in a row
 //! ```
+//!
+//! In the native protocol an answer may have several calls, each with an outcome of its own ([`native`]).
 
 use serde_json::{Value, json};
 
 use super::budget::{BudgetLimits, Spent, Standing, standing};
-use super::protocol::{self, ModelCall, Reading};
+use super::native;
+use super::protocol::{self, ModelCall, ProtocolFault, Reading};
 use super::transcript::{TranscriptRecord, TurnEnd};
-use crate::agent::tools::ToolCall;
-use crate::model::ModelAnswer;
+use crate::agent::tools::{self, ToolCall};
+use crate::model::{ModelAnswer, ModelProtocol};
 use acheron_base::Error;
 
 /// Consecutive malformed answers allowed.
-const FAULTS: usize = 3;
+pub(super) const FAULTS: usize = 3;
 /// Consecutive failures of the same call allowed.
-const FAILURES: usize = 3;
+pub(super) const FAILURES: usize = 3;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum NextStep {
@@ -25,6 +28,8 @@ pub enum NextStep {
     Ask,
     /// Perform this call, after its intent is recorded if it has effects.
     Act(ModelCall),
+    /// Record that this call cannot be read. It is not performed.
+    Refuse(ProtocolFault),
     /// Record that a crash interrupted this call. It is not performed again.
     Interrupted(ModelCall),
     Rest(TurnEnd),
@@ -36,15 +41,10 @@ pub fn next(records: &[TranscriptRecord], spent: &Spent) -> NextStep {
         None => NextStep::Rest(TurnEnd::failed("internal", Error::internal("a turn without a beginning"))),
         Some(TranscriptRecord::Ended { end, .. }) => NextStep::Rest(end.clone()),
         Some(TranscriptRecord::Began { .. }) => ask(records, spent),
+        _ if is_native(records) => native::next(records, spent),
         Some(TranscriptRecord::Said { said, .. }) => match protocol::read_as(said, reading(records)) {
             Ok(call) => NextStep::Act(call),
-            Err(wrong) if faults(records) >= FAULTS => {
-                let name = wrong.fault.name();
-                let words = words_of(said);
-                let said =
-                    format!("the model broke the protocol {FAULTS} times in a row: {name}: {}{words}", wrong.why);
-                NextStep::Rest(TurnEnd::failed("protocol_fault", Error::provider(said)))
-            }
+            Err(wrong) if faults(records) >= FAULTS => protocol_fault(&wrong, &words_of(said)),
             Err(_) => ask(records, spent),
         },
         // A reply only ends this turn, which has not ended: performing it now performs it once.
@@ -59,18 +59,29 @@ pub fn next(records: &[TranscriptRecord], spent: &Spent) -> NextStep {
                 return NextStep::Rest(TurnEnd::Replied(text.to_owned()));
             }
             if failures(&calls) >= FAILURES {
-                let name = call.tool.name();
                 let why = error(result).and_then(|error| error["message"].as_str()).unwrap_or_default();
-                let said = format!("the same {name} failed {FAILURES} times in a row: {why}");
-                return NextStep::Rest(TurnEnd::failed("repeated_failure", Error::failed(said)));
+                return repeated_failure(call.tool.name(), why);
             }
             ask(records, spent)
         }
     }
 }
 
+/// Ends the turn after too many answers that could not be used.
+pub(super) fn protocol_fault(wrong: &ProtocolFault, words: &str) -> NextStep {
+    let (name, why) = (wrong.fault.name(), &wrong.why);
+    let said = format!("the model broke the protocol {FAULTS} times in a row: {name}: {why}{words}");
+    NextStep::Rest(TurnEnd::failed("protocol_fault", Error::provider(said)))
+}
+
+/// Ends the turn after too many failures of one call.
+pub(super) fn repeated_failure(name: &str, why: &str) -> NextStep {
+    let said = format!("the same {name} failed {FAILURES} times in a row: {why}");
+    NextStep::Rest(TurnEnd::failed("repeated_failure", Error::failed(said)))
+}
+
 /// Asks the model, unless a budget is used up. A call that was already paid for is performed first.
-fn ask(records: &[TranscriptRecord], spent: &Spent) -> NextStep {
+pub(super) fn ask(records: &[TranscriptRecord], spent: &Spent) -> NextStep {
     match standing(&limits(records), spent) {
         Standing::Over(what) => {
             let error = Error::budget_exceeded(format!("the turn has used up its {what}"));
@@ -96,11 +107,16 @@ pub fn reading(records: &[TranscriptRecord]) -> Reading {
     }
 }
 
+/// The protocol of the turn, which it keeps when the settings change.
+pub fn is_native(records: &[TranscriptRecord]) -> bool {
+    matches!(records.first(), Some(TranscriptRecord::Began { protocol: ModelProtocol::Native, .. }))
+}
+
 /// The most of a model's words in an error.
 const WORDS: usize = 1000;
 
 /// What the model said instead of a call, for the error of its turn: its words are not lost.
-fn words_of(said: &ModelAnswer) -> String {
+pub(super) fn words_of(said: &ModelAnswer) -> String {
     let words = protocol::thoughts(&said.text).1.trim();
     match words.char_indices().nth(WORDS) {
         _ if words.is_empty() => String::new(),
@@ -134,30 +150,42 @@ pub fn feedback(records: &[TranscriptRecord], spent: &Spent) -> Option<Value> {
         TranscriptRecord::Outcome { result, .. } => {
             let calls = calls(records);
             let (call, _) = calls.last()?;
-            let mut feedback = json!({});
-            if let Some(id) = &call.id {
-                feedback["id"] = id.as_str().into();
-            }
-            feedback["name"] = call.tool.name().into();
-            match error(result) {
-                Some(error) => feedback["error"] = error.clone(),
-                None => feedback["result"] = result.clone(),
-            }
+            let mut feedback = told(call.id.as_deref(), call.tool.name(), result);
             if call.deviates && first_deviation(records) {
                 feedback["form"] =
                     "your call was understood, but write the JSON object of the contract and nothing else".into();
             }
             if failures(&calls) == FAILURES - 1 {
-                feedback["notice"] = "this same call has failed twice; once more ends the turn, so change it".into();
+                feedback["notice"] = FAILED_TWICE.into();
             }
             json!({ "tool_result": feedback })
         }
         _ => return None,
     };
     if let Standing::Soft(what) = standing(&limits(records), spent) {
-        feedback["budget"] = format!("80 % of this turn's {what} are used; write your reply soon").into();
+        feedback["budget"] = write_soon(what).into();
     }
     Some(feedback)
+}
+
+pub(super) const FAILED_TWICE: &str = "this same call has failed twice; once more ends the turn, so change it";
+
+pub(super) fn write_soon(what: &str) -> String {
+    format!("80 % of this turn's {what} are used; write your reply soon")
+}
+
+/// What the model is told about one call: its result in short.
+pub(super) fn told(id: Option<&str>, name: &str, result: &Value) -> Value {
+    let mut told = json!({});
+    if let Some(id) = id {
+        told["id"] = id.into();
+    }
+    told["name"] = name.into();
+    match error(result) {
+        Some(error) => told["error"] = error.clone(),
+        None => told["result"] = tools::shown(result),
+    }
+    told
 }
 
 /// The number of malformed answers at the end of the transcript.
@@ -200,7 +228,7 @@ fn failures(calls: &[(ModelCall, Option<&Value>)]) -> usize {
     same.count()
 }
 
-fn error(result: &Value) -> Option<&Value> {
+pub(super) fn error(result: &Value) -> Option<&Value> {
     result.get("error").filter(|error| error.is_object())
 }
 

@@ -44,6 +44,14 @@ pub struct Frame {
 pub fn thought(said: &ModelAnswer) -> (&'static str, Cow<'_, str>) {
     let (tagged, rest) = protocol::thoughts(&said.text);
     let words = rest.trim();
+    if !said.calls.is_empty() {
+        return match (said.thoughts.as_deref().or(tagged), words) {
+            (Some(thoughts), "") => ("thinking", thoughts.into()),
+            (Some(thoughts), words) => ("thinking", format!("{thoughts}\n\n{words}").into()),
+            (None, "") => ("text", said.calls_text().into()),
+            (None, words) => ("text", words.into()),
+        };
+    }
     match said.thoughts.as_deref().or(tagged) {
         Some(thoughts) if words.is_empty() || protocol::read(said).is_ok() => ("thinking", thoughts.into()),
         Some(thoughts) => ("thinking", format!("{thoughts}\n\n{words}").into()),
@@ -109,7 +117,7 @@ impl Thoughts {
                 state.grow(piece);
             }
             AnswerPiece::Text(piece) if !state.reasoned => state.grow(piece),
-            AnswerPiece::Text(_) => (),
+            AnswerPiece::Text(_) | AnswerPiece::Call(_) => (),
         }
     }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::budget::{BudgetLimits, Spent, SpentCounter};
 use super::protocol::ModelCall;
-use crate::model::{ModelAnswer, Prices};
+use crate::model::{ModelAnswer, ModelProtocol, Prices};
 use crate::state::turns;
 use acheron_base::confined_dir::{ConfinedDir, Kind};
 use acheron_base::{Error, Result, if_exists};
@@ -43,6 +43,8 @@ pub enum TranscriptRecord {
         /// Answers are read strictly.
         #[serde(default)]
         strict: bool,
+        #[serde(default)]
+        protocol: ModelProtocol,
     },
     /// The model answered after `ms` milliseconds; `seq` is the number of the thought.
     Said {

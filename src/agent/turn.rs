@@ -15,18 +15,22 @@ use super::ask::PaidModel;
 use super::budget::{BudgetLimits, Spent, Standing, standing};
 use super::context::{ContextParts, RoundCache, assemble};
 use super::history::HistoryEntry;
+use super::native;
 use super::protocol::{self, ModelCall};
 use super::runtime::{AgentRuntime, Settings};
 use super::step::{self, NextStep};
 use super::transcript::{Transcript, TranscriptRecord, TurnEnd, TurnSource};
 use crate::agent::tools::{ToolCall, failure, perform};
 use crate::jobs::Job;
-use crate::model::ModelRequest;
+use crate::model::{ModelAnswer, ModelProtocol, ModelRequest, OfferedTool};
 use acheron_base::{Clock, Code, Error, Result, blocking};
 use acheron_store::Written;
 
 /// The form of an answer, for servers that can be asked for one.
 static ANSWER_SCHEMA: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(ToolCall::answer_schema()));
+
+/// The tools, for models that call them in their provider's own way.
+static OFFERED_TOOLS: LazyLock<Arc<[OfferedTool]>> = LazyLock::new(|| ToolCall::offered().into());
 
 /// The number of histories and replies written to disk at the same time.
 static DISK_WRITES: Semaphore = Semaphore::const_new(16);
@@ -128,8 +132,8 @@ struct RunningTurn<'a> {
 enum AskOutcome {
     /// It calls a tool.
     Call(ModelCall),
-    /// Its answer cannot be read as a call.
-    Malformed,
+    /// It does not, or not in a way that can be understood: the transcript says what comes next.
+    NoCall,
     /// The turn is over.
     Ended(TurnEnd),
 }
@@ -142,7 +146,12 @@ impl<'a> RunningTurn<'a> {
             current.kept.store(true, Ordering::SeqCst);
             current.reply.send_replace(reply);
         }
-        let core = (agent_runtime.core)(&agent_runtime.agent);
+        let protocol = match transcript.records().is_empty() {
+            false if step::is_native(transcript.records()) => ModelProtocol::Native,
+            false => ModelProtocol::Json,
+            true => current.settings.protocol,
+        };
+        let core = (agent_runtime.core)(&agent_runtime.agent, protocol);
         let mut turn = RunningTurn {
             agent_runtime,
             current,
@@ -163,12 +172,13 @@ impl<'a> RunningTurn<'a> {
                 limits: settings.limits,
                 prices: settings.prices,
                 strict: settings.strict,
+                protocol: settings.protocol,
             };
             turn.write(vec![began]).await?;
         } else {
             turn.current.job.log.line("the turn continues after a restart of the host");
             let said = turn.records().iter().filter_map(|record| match record {
-                TranscriptRecord::Said { said, .. } => Some(said.text.clone()),
+                TranscriptRecord::Said { said, .. } => Some(said.clone()),
                 _ => None,
             });
             if let Some(model) = &turn.current.settings.model {
@@ -215,7 +225,14 @@ impl<'a> RunningTurn<'a> {
             }
             match step::next(self.records(), &self.spent()) {
                 NextStep::Rest(end) => return Ok(end),
-                NextStep::Act(call) => self.act(call).await?,
+                NextStep::Act(call) => {
+                    self.intend(&call).await?;
+                    self.act(call).await?;
+                }
+                NextStep::Refuse(wrong) => {
+                    self.current.job.log.line(&format!("  refused, {}: {}", wrong.fault.name(), wrong.why));
+                    self.outcome(native::refusal(&wrong), 0, 0)?;
+                }
                 NextStep::Interrupted(call) => {
                     let said = format!("the host stopped during this {}; its effect is unknown", call.tool.name());
                     let result = failure(&Error::interrupted(said));
@@ -223,7 +240,7 @@ impl<'a> RunningTurn<'a> {
                 }
                 NextStep::Ask => match self.ask(&model).await? {
                     AskOutcome::Call(call) => self.act(call).await?,
-                    AskOutcome::Malformed => (),
+                    AskOutcome::NoCall => (),
                     AskOutcome::Ended(end) => return Ok(end),
                 },
             }
@@ -247,7 +264,7 @@ impl<'a> RunningTurn<'a> {
         let (left, thoughts) = (self.time_left(), agent_runtime.thoughts.clone());
         let mut watch = |piece| thoughts.add_piece(&piece);
         let answer = tokio::time::timeout(left.unwrap_or(Duration::MAX / 4), model.ask(ask, &mut watch)).await;
-        let answer = match answer {
+        let mut answer = match answer {
             Ok(Ok(answer)) => answer,
             Ok(Err(error)) if error.code == Code::BudgetExceeded => {
                 return Ok(AskOutcome::Ended(TurnEnd::failed("budget_exceeded", error)));
@@ -258,15 +275,16 @@ impl<'a> RunningTurn<'a> {
                 return Ok(AskOutcome::Ended(TurnEnd::failed("budget_exceeded", error)));
             }
         };
-        let (at_ms, call) = (clock.now_ms(), protocol::read_as(&answer.said, step::reading(self.records())));
+        answer.said.name_calls(native::ids(self.records()));
+        let (at_ms, call) = (clock.now_ms(), self.first_call(&answer.said));
         // The thought first: a reader that has seen the log line of a round finds its thought.
         let seq = agent_runtime.thoughts.end(&answer.said, at_ms);
         self.log_round(round, &call);
-        if call.as_ref().is_ok_and(|call| call.deviates) {
+        if call.as_ref().is_ok_and(|call| call.as_ref().is_some_and(|call| call.deviates)) {
             agent_runtime.deviations.fetch_add(1, Ordering::SeqCst);
         }
         let mut records = vec![TranscriptRecord::Said { at_ms, ms: answer.ms, seq, said: answer.said.clone() }];
-        if let Ok(call) = &call
+        if let Ok(Some(call)) = &call
             && call.tool.acts()
         {
             records.push(TranscriptRecord::Intent { at_ms, call: call.clone() });
@@ -278,7 +296,15 @@ impl<'a> RunningTurn<'a> {
             earlier.await?;
         }
         written.await?;
-        Ok(call.map_or(AskOutcome::Malformed, AskOutcome::Call))
+        Ok(call.ok().flatten().map_or(AskOutcome::NoCall, AskOutcome::Call))
+    }
+
+    /// The first call of an answer; none if it is the reply.
+    fn first_call(&self, said: &ModelAnswer) -> Result<Option<ModelCall>, protocol::ProtocolFault> {
+        match step::is_native(self.records()) {
+            true => native::first(said),
+            false => protocol::read_as(said, step::reading(self.records())).map(Some),
+        }
     }
 
     async fn question(&mut self) -> Result<ModelRequest> {
@@ -292,9 +318,16 @@ impl<'a> RunningTurn<'a> {
             window: settings.window,
             answer: settings.answer,
         };
+        if step::is_native(self.transcript.records()) {
+            let offered = ModelRequest { tools: Some(OFFERED_TOOLS.clone()), ..ModelRequest::default() };
+            parts.window = parts.window.saturating_sub(offered.estimated());
+        }
         loop {
             let mut ask = assemble(&parts, &mut self.rounds)?;
-            ask.schema = Some(ANSWER_SCHEMA.clone());
+            match step::is_native(self.transcript.records()) {
+                true => ask.tools = Some(OFFERED_TOOLS.clone()),
+                false => ask.schema = Some(ANSWER_SCHEMA.clone()),
+            }
             let room = settings.window.saturating_sub(ask.max_tokens.into());
             if ask.at_most() <= room {
                 return Ok(ask); // as nearly always: nothing needs to be counted
@@ -305,6 +338,21 @@ impl<'a> RunningTurn<'a> {
             }
             // Texts with more tokens than their length tells: as much less of them as they are too long.
             parts.window = (parts.window * room / counted).min(parts.window - parts.window / 32);
+        }
+    }
+
+    /// Records the intent of a further call of an answer. The outcome of the call before it is on the disk then.
+    async fn intend(&mut self, call: &ModelCall) -> Result<()> {
+        self.current.job.log.line(&format!("  then {} {}", call.tool.name(), call.tool.path()));
+        match call.tool.acts() && !matches!(self.records().last(), Some(TranscriptRecord::Intent { .. })) {
+            true => {
+                let at_ms = self.agent_runtime.context.clock.now_ms();
+                self.write(vec![TranscriptRecord::Intent { at_ms, call: call.clone() }]).await
+            }
+            false => match self.unwritten.take() {
+                Some(earlier) => earlier.await,
+                None => Ok(()),
+            },
         }
     }
 
@@ -399,10 +447,11 @@ impl<'a> RunningTurn<'a> {
         show(&self.current, &self.agent_runtime.context.clock, self.round(), &self.spent(), doing);
     }
 
-    fn log_round(&self, round: u64, call: &Result<ModelCall, protocol::ProtocolFault>) {
+    fn log_round(&self, round: u64, call: &Result<Option<ModelCall>, protocol::ProtocolFault>) {
         let log = &self.current.job.log;
         match call {
-            Ok(call) => log.line(&format!("round {round}: {} {}", call.tool.name(), call.tool.path())),
+            Ok(Some(call)) => log.line(&format!("round {round}: {} {}", call.tool.name(), call.tool.path())),
+            Ok(None) => log.line(&format!("round {round}: the reply")),
             Err(wrong) => log.line(&format!("round {round}: fault {}: {}", wrong.fault.name(), wrong.why)),
         }
     }

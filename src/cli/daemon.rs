@@ -30,6 +30,7 @@ pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
     for (flag, value) in [
         ("--spec", mount.spec.as_ref().map(|it| it.as_os_str().to_owned())),
         ("--model", mount.model.as_ref().map(Into::into)),
+        ("--protocol", mount.protocol.as_ref().map(Into::into)),
         ("--record", mount.record.as_ref().map(Into::into)),
     ] {
         if let Some(value) = value {

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::{CommandResult, Failure, daemon, log, log_rotation};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
-use crate::spec::{self, ModelKind, Spec};
+use crate::spec::{self, ModelKind, ModelProtocol, Spec};
 use acheron_base::{Clock, Error, Random, Result};
 
 /// Mount a namespace; Ctrl-C unmounts it.
@@ -27,6 +27,9 @@ pub struct MountArgs {
     /// Model: script[:FILE], replay:FILE, external, or SERVER:MODEL (openai, anthropic, openrouter, ollama, vllm, llamacpp)
     #[arg(long, value_name = "KIND[:NAME]")]
     pub model: Option<String>,
+    /// How the model calls tools: json, or native (the provider's own tool calls)
+    #[arg(long, value_name = "json|native")]
+    pub protocol: Option<String>,
     /// Record every answer of every model to FILE, for --model replay:FILE
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
@@ -82,6 +85,7 @@ impl MountArgs {
 
     fn chosen_spec(&self, here: &Path) -> Result<Spec, Failure> {
         let mut spec = spec(self.spec.as_deref(), here)?;
+        let mut chosen = Vec::new();
         if let Some(word) = &self.model {
             let (kind, name) = word.split_once(':').map_or((word.as_str(), None), |(kind, name)| (kind, Some(name)));
             let known = serde_json::from_value::<ModelKind>(kind.into());
@@ -92,11 +96,20 @@ impl MountArgs {
                 )
             })?;
             spec.model.name = name.map(str::to_owned);
+            chosen.push(format!("--model {word}"));
+        }
+        if let Some(word) = &self.protocol {
+            let known = serde_json::from_value::<ModelProtocol>(word.as_str().into());
+            spec.model.protocol = known
+                .map_err(|_| Failure::hint(Error::invalid(format!("unknown protocol `{word}`")), "json or native"))?;
+            chosen.push(format!("--protocol {word}"));
+        }
+        if !chosen.is_empty() {
             // Faults that appear only with another model: a missing name, a money limit without prices.
             let text = serde_json::to_string(&spec).map_err(|err| Error::internal(err.to_string()))?;
             spec = Spec::check(&text).map_err(|faults| {
                 let said: Vec<String> = faults.iter().map(ToString::to_string).collect();
-                Error::invalid(format!("--model {word}: {}", said.join("; ")))
+                Error::invalid(format!("{}: {}", chosen.join(" "), said.join("; ")))
             })?;
         }
         Ok(spec)

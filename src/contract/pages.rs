@@ -34,20 +34,12 @@ impl Contract {
             return page;
         }
         page.push_str(
-            "\nWrite a command, then read `result.json`, which waits until the work is over. A command that is refused \
-             fails\nthe write; the reason is in `status.json`. `SCHEMA.json` has every argument and result exactly.\n",
+            "\nWrite a command, then read `result.json`, which waits for its end; `status.json` says why a write was \
+             refused.\n`SCHEMA.json` has every argument and result.\n",
         );
         for operation in &self.operations {
             page.push_str(&self.section(operation));
         }
-        let first = &self.operations[0];
-        let whole = json!({"op": first.name, "arguments": self.template(first)});
-        page.push_str(&format!(
-            "\n## Any operation, and the job it makes\n\n```sh\necho {} > control/invoke.json\ncat result.json\n```\n\n\
-             Add `\"correlation_id\": \"mine\"` and the job is `jobs/by/mine`. To read the answer to your own call only, \
-             keep one\nhandle: `exec 3<>control/invoke.json; echo … >&3; cat <&3`.\n",
-            quoted(&whole)
-        ));
         page
     }
 
@@ -120,7 +112,8 @@ impl Contract {
         Value::Object(all.collect::<Map<_, _>>())
     }
 
-    /// control/README.md: one line per file.
+    /// control/README.md: one line per file, and how a caller finds its own call. Whoever reads the README of a service to
+    /// call it once needs none of that.
     pub fn control_readme(&self) -> String {
         let mut page = format!(
             "# {}: control files\n\nThese are written, not replaced; reading one that you have not written shows a \
@@ -131,7 +124,10 @@ impl Contract {
         for operation in &self.operations {
             page.push_str(&format!("- `{}.json`: {}\n", operation.name, first_line(&operation.about)));
         }
-        page.push_str("\nArguments alone may carry `\"_meta\": {\"correlation_id\": \"…\"}`.\n");
+        page.push_str(
+            "\nArguments alone may carry `\"_meta\": {\"correlation_id\": \"mine\"}`; the job is `jobs/by/mine` then. To read \
+             the\nanswer to your own call only, keep one handle: `exec 3<>invoke.json; echo … >&3; cat <&3`.\n",
+        );
         page
     }
 

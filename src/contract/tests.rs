@@ -238,8 +238,8 @@ fn the_pages_are_made_from_the_types() {
 
         A place for things.
 
-        Write a command, then read `result.json`, which waits until the work is over. A command that is refused fails
-        the write; the reason is in `status.json`. `SCHEMA.json` has every argument and result exactly.
+        Write a command, then read `result.json`, which waits for its end; `status.json` says why a write was refused.
+        `SCHEMA.json` has every argument and result.
 
         ## search
 
@@ -296,16 +296,6 @@ fn the_pages_are_made_from_the_types() {
         ```
 
         Effect: execute; deadline: 5 s.
-
-        ## Any operation, and the job it makes
-
-        ```sh
-        echo '{"op":"search","arguments":{"query":"it'\''s"}}' > control/invoke.json
-        cat result.json
-        ```
-
-        Add `"correlation_id": "mine"` and the job is `jobs/by/mine`. To read the answer to your own call only, keep one
-        handle: `exec 3<>control/invoke.json; echo … >&3; cat <&3`.
     "##]]
     .assert_eq(&contract.readme());
     expect![[r##"
@@ -319,7 +309,8 @@ fn the_pages_are_made_from_the_types() {
         - `list.json`: Lists what is indexed.
         - `clear.json`: Forgets everything.
 
-        Arguments alone may carry `"_meta": {"correlation_id": "…"}`.
+        Arguments alone may carry `"_meta": {"correlation_id": "mine"}`; the job is `jobs/by/mine` then. To read the
+        answer to your own call only, keep one handle: `exec 3<>invoke.json; echo … >&3; cat <&3`.
     "##]]
     .assert_eq(&contract.control_readme());
     expect![[r#"{"service_id":"count","version":"0.1.0","invoke":true,"operations":["search","put","list","clear"],"read_only":false,"network":true}"#]].assert_eq(&contract.caps().to_string());

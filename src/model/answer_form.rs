@@ -1,5 +1,5 @@
-//! The form in which a server is asked to answer: by a schema, as any JSON object, or freely. A server that refuses a form is
-//! not asked for it again while this process runs.
+//! The form in which a server is asked to answer: by a schema, as any JSON object, with its reasoning encrypted, or freely. A
+//! server that refuses a form is not asked for it again while this process runs.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -15,35 +15,40 @@ use acheron_http::Failure;
 pub enum AnswerForm {
     Schema,
     Object,
+    /// With native calls: the reasoning in a form that can be sent back. Models that do not reason refuse it.
+    Reasoning,
     Free,
 }
 
-/// The forms that servers have refused, by address and model: the next one that may be tried.
-static TAKEN: LazyLock<Mutex<HashMap<(String, String), AnswerForm>>> = LazyLock::new(Mutex::default);
+/// The forms that servers have refused, by address, model and first form: the next one that may be tried.
+static TAKEN: LazyLock<Mutex<HashMap<(String, String, bool), AnswerForm>>> = LazyLock::new(Mutex::default);
 
 impl AnswerForm {
     /// The form for a request to a server.
     pub fn of(server: &ModelServer, ask: &ModelRequest) -> AnswerForm {
-        match ask.schema {
-            None => AnswerForm::Free,
-            Some(_) => TAKEN.lock().get(&key(server)).copied().unwrap_or(AnswerForm::Schema),
-        }
+        let first = match (&ask.tools, &ask.schema) {
+            (Some(_), _) => AnswerForm::Reasoning,
+            (None, Some(_)) => AnswerForm::Schema,
+            (None, None) => return AnswerForm::Free,
+        };
+        TAKEN.lock().get(&key(server, first)).copied().unwrap_or(first)
     }
 
     /// The next form, if the server has refused this one; it is remembered.
     pub fn after(self, failure: &Failure, server: &ModelServer) -> Option<AnswerForm> {
-        let next = match self {
-            AnswerForm::Schema => AnswerForm::Object,
-            AnswerForm::Object => AnswerForm::Free,
+        const FORM: &[&str] = &["response_format", "json_schema", "json_object", "text.format", "schema", "grammar"];
+        let (next, named) = match self {
+            AnswerForm::Schema => (AnswerForm::Object, FORM),
+            AnswerForm::Object => (AnswerForm::Free, FORM),
+            AnswerForm::Reasoning => (AnswerForm::Free, &["encrypted", "include"][..]),
             AnswerForm::Free => return None,
         };
         let said = failure.error.message.to_ascii_lowercase();
-        let named = ["response_format", "json_schema", "json_object", "text.format", "schema", "grammar"];
         let refused = matches!(failure.status, Some(400 | 404 | 415 | 422 | 500 | 501));
         if !refused || !named.iter().any(|word| said.contains(word)) {
             return None;
         }
-        TAKEN.lock().insert(key(server), next);
+        TAKEN.lock().insert(key(server, self), next);
         Some(next)
     }
 
@@ -59,6 +64,6 @@ impl AnswerForm {
     }
 }
 
-fn key(server: &ModelServer) -> (String, String) {
-    (server.base_url.clone(), server.model.clone())
+fn key(server: &ModelServer, form: AnswerForm) -> (String, String, bool) {
+    (server.base_url.clone(), server.model.clone(), form == AnswerForm::Reasoning)
 }

@@ -34,7 +34,7 @@ impl Model for Guide {
         false
     }
 
-    fn resume(&self, said: &[String]) {
+    fn resume(&self, said: &[ModelAnswer]) {
         if let Ok(script) = self.0.as_ref() {
             script.resume(said);
         }

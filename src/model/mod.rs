@@ -1,12 +1,14 @@
 //! Language models: one trait and its implementations.
 //!
-//! A model takes messages and returns text. No tools of a provider are offered to it, and the provider's stop reason is
-//! not kept. Used by `agent`, `services` and `host`. Uses `acheron-http`; it knows no tree, no tools and no turns.
+//! A model takes messages and returns text; if tools are offered to it, also calls of them ([`native`]). The provider's stop
+//! reason is not kept. Used by `agent`, `services` and `host`. Uses `acheron-http`; it knows no tree, no tools and no turns.
 
 mod answer_form;
 pub mod anthropic;
+mod call_assembly;
 pub mod config;
 mod guide;
+pub mod native;
 pub mod openai;
 pub mod remote;
 pub mod replay;
@@ -23,6 +25,7 @@ use serde_json::Value;
 
 use acheron_base::Result;
 
+pub use native::{KeptAnswer, ModelProtocol, NativeCall, NativeResult, OfferedTool, ToolMessage};
 pub use size::MESSAGE_TOKENS;
 
 /// A language model, or something that takes the place of one.
@@ -40,7 +43,7 @@ pub trait Model: Send + Sync {
     }
 
     /// The answers of an interrupted turn that continues after a restart. Only scripts and recordings use them.
-    fn resume(&self, _said: &[String]) {}
+    fn resume(&self, _said: &[ModelAnswer]) {}
 }
 
 /// A request to a model.
@@ -55,12 +58,17 @@ pub struct ModelRequest {
     /// The JSON Schema of the answer, for servers that can be asked for one.
     #[serde(skip)]
     pub schema: Option<Arc<Value>>,
+    /// The tools that are offered to the model. Without any, a call in the provider's own form is only noted.
+    #[serde(skip)]
+    pub tools: Option<Arc<[OfferedTool]>>,
 }
 
 impl ModelRequest {
-    /// The text of the last message, empty if there is none.
-    pub fn last(&self) -> &str {
-        self.messages.last().map_or("", |message| &message.text)
+    /// The text of the last message, empty if there is none; the results of calls, one line each.
+    pub fn last(&self) -> String {
+        let texts = self.messages.last().map(Message::texts).unwrap_or_default();
+        let texts: Vec<&str> = texts.iter().map(|text| &**text).filter(|text| !text.is_empty()).collect();
+        texts.join("\n")
     }
 }
 
@@ -68,15 +76,18 @@ impl ModelRequest {
 pub struct Message {
     pub role: MessageRole,
     pub text: String,
+    /// Calls of tools, or their results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Box<ToolMessage>>,
 }
 
 impl Message {
     pub fn user(text: impl Into<String>) -> Self {
-        Message { role: MessageRole::User, text: text.into() }
+        Message { role: MessageRole::User, text: text.into(), tools: None }
     }
 
     pub fn assistant(text: impl Into<String>) -> Self {
-        Message { role: MessageRole::Assistant, text: text.into() }
+        Message { role: MessageRole::Assistant, text: text.into(), tools: None }
     }
 }
 
@@ -92,6 +103,8 @@ pub enum MessageRole {
 pub enum AnswerPiece {
     Text(String),
     Thought(String),
+    /// A part of the arguments of a call.
+    Call(String),
     /// The connection was lost: the pieces so far are void.
     Again,
 }
@@ -103,9 +116,15 @@ pub struct ModelAnswer {
     /// The model's reasoning, if the provider returns it separately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thoughts: Option<String>,
-    /// The model used the provider's native tool calls, which were not offered.
+    /// The model used the provider's native tool calls.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub native_call: bool,
+    /// The calls of the tools that were offered, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<NativeCall>,
+    /// The whole answer, if there is reasoning in it that its provider wants back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept: Option<KeptAnswer>,
     /// The answer was cut at its token limit.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,

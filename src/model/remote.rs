@@ -13,8 +13,9 @@ use rand::rngs::StdRng;
 use serde_json::Value;
 
 use super::answer_form::AnswerForm;
+use super::call_assembly::{CallAssembly, CallFragment};
 use super::server::ModelServer;
-use super::{AnswerPiece, Message, MessageRole, Model, ModelAnswer, ModelRequest, Usage};
+use super::{AnswerPiece, KeptAnswer, Message, MessageRole, Model, ModelAnswer, ModelRequest, NativeCall, Usage};
 use acheron_base::{Error, Result, tokens};
 use acheron_http::{BodySink, Failure, Flow, Head, Http, Request, sse};
 
@@ -31,6 +32,9 @@ pub trait ProviderProtocol: Send + Sync + 'static {
     fn event(event: &Value, answer: &mut PartialAnswer) -> Result<(), Failure>;
     /// Parses the body of a server that does not stream.
     fn whole(body: &Value, answer: &mut PartialAnswer) -> Result<(), Failure>;
+
+    /// The parts of an answer with these calls that are sent back unchanged; none if nothing in them is the model's reasoning.
+    fn kept(items: Vec<Value>, calls: &[NativeCall]) -> Vec<Value>;
 }
 
 /// An answer under construction.
@@ -38,7 +42,12 @@ pub trait ProviderProtocol: Send + Sync + 'static {
 pub struct PartialAnswer {
     pub text: String,
     pub thoughts: String,
+    /// Tools were offered: calls and parts are collected.
+    pub offered: bool,
     pub native_call: bool,
+    /// The parts of the answer in the provider's own form, in order.
+    pub items: Vec<Value>,
+    calls: CallAssembly,
     pub input: Option<u64>,
     pub output: Option<u64>,
     /// The parts of the input that were read from the provider's cache and written to it.
@@ -55,6 +64,11 @@ pub struct PartialAnswer {
 }
 
 impl PartialAnswer {
+    /// An answer to a request that offers tools or not.
+    pub fn begin(offered: bool) -> PartialAnswer {
+        PartialAnswer { offered, ..PartialAnswer::default() }
+    }
+
     pub fn text(&mut self, piece: &str) {
         if !piece.is_empty() {
             self.text.push_str(piece);
@@ -66,6 +80,40 @@ impl PartialAnswer {
         if !piece.is_empty() {
             self.thoughts.push_str(piece);
             self.fresh.push(AnswerPiece::Thought(piece.to_owned()));
+        }
+    }
+
+    /// A fragment of a call.
+    pub fn call(&mut self, fragment: CallFragment<'_>) {
+        self.native_call = true;
+        if self.offered {
+            self.calls.add(fragment);
+            self.fresh.push(AnswerPiece::Call(fragment.arguments.to_owned()));
+        }
+    }
+
+    /// A whole call, which takes the place of its fragments.
+    pub fn whole_call(&mut self, fragment: CallFragment<'_>) {
+        self.native_call = true;
+        if self.offered {
+            self.calls.whole(fragment);
+        }
+    }
+
+    /// Whether a call has begun.
+    pub fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// The calls so far.
+    pub fn take_calls(&mut self) -> Vec<NativeCall> {
+        std::mem::take(&mut self.calls).calls()
+    }
+
+    /// A part of the answer in the provider's own form.
+    pub fn item(&mut self, item: Value) {
+        if self.offered {
+            self.items.push(item);
         }
     }
 
@@ -82,12 +130,14 @@ impl PartialAnswer {
         }
     }
 
-    fn said(self, ask: &ModelRequest, model: &str) -> ModelAnswer {
+    fn said<D: ProviderProtocol>(mut self, ask: &ModelRequest, model: &str) -> ModelAnswer {
+        let (calls, items) = (self.take_calls(), std::mem::take(&mut self.items));
+        let items = if calls.is_empty() { Vec::new() } else { D::kept(items, &calls) };
         // A server that does not report its counts is no reason to spend more than is allowed.
-        let asked = || {
-            tokens::count(&ask.system) + ask.messages.iter().map(|message| tokens::count(&message.text)).sum::<u64>()
-        };
-        let given = || tokens::count(&self.text) + tokens::count(&self.thoughts);
+        let asked = || ask.texts().map(|text| tokens::count(&text)).sum();
+        let called =
+            || calls.iter().map(|call| tokens::count(&call.name) + tokens::count(&call.arguments)).sum::<u64>();
+        let given = || tokens::count(&self.text) + tokens::count(&self.thoughts) + called();
         ModelAnswer {
             usage: Usage {
                 input: self.input.unwrap_or_else(asked),
@@ -98,6 +148,8 @@ impl PartialAnswer {
             cut: self.cut,
             thoughts: Some(self.thoughts).filter(|thoughts| !thoughts.is_empty()),
             native_call: self.native_call,
+            kept: (!items.is_empty()).then(|| KeptAnswer { api: D::NAME.to_owned(), items }),
+            calls,
             model: self.model.unwrap_or_else(|| model.to_owned()),
             text: self.text,
         }
@@ -109,7 +161,7 @@ pub fn alternating(messages: &[Message]) -> Vec<Message> {
     let mut joined: Vec<Message> = Vec::new();
     for message in messages {
         match joined.last_mut() {
-            Some(last) if last.role == message.role => {
+            Some(last) if last.role == message.role && last.tools.is_none() && message.tools.is_none() => {
                 last.text.push_str("\n\n");
                 last.text.push_str(&message.text);
             }
@@ -146,7 +198,7 @@ impl<D: ProviderProtocol> Model for RemoteModel<D> {
     async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         // The same request gets the same pauses, so that a run can be repeated.
         let mut dice = StdRng::seed_from_u64(self.seed ^ ask.messages.len() as u64);
-        let mut listener = AnswerReader::<D>::new(watch);
+        let mut listener = AnswerReader::<D>::new(watch, ask.tools.is_some());
         let mut form = AnswerForm::of(&self.server, ask);
         let (request, fetched) = loop {
             let request = Request { limit: MAX_RESPONSE_BYTES, ..D::request(&self.server, ask, form) };
@@ -157,7 +209,7 @@ impl<D: ProviderProtocol> Model for RemoteModel<D> {
             }
         };
         match fetched {
-            Ok(()) => Ok(listener.answer.said(ask, &self.server.model)),
+            Ok(()) => Ok(listener.answer.said::<D>(ask, &self.server.model)),
             Err(failure) => {
                 let mut error = failure.error;
                 let ModelServer { preset, model, .. } = &self.server;
@@ -167,6 +219,9 @@ impl<D: ProviderProtocol> Model for RemoteModel<D> {
                         let hint = format!("; {} was asked for `{model}`: is base_url right?", request.url);
                         error.message.push_str(&hint);
                     }
+                    Some(400 | 422 | 500 | 501) if ask.tools.is_some() && error.message.contains("tool") => {
+                        error.message.push_str(NO_TOOLS);
+                    }
                     _ => (),
                 }
                 Err(error)
@@ -175,6 +230,8 @@ impl<D: ProviderProtocol> Model for RemoteModel<D> {
     }
 }
 
+const NO_TOOLS: &str = "; does this model take tools? Without `\"protocol\": \"native\"` in its entry it needs none";
+
 /// Reads the response of one request, as events or as one JSON object.
 struct AnswerReader<'a, D> {
     answer: PartialAnswer,
@@ -182,14 +239,16 @@ struct AnswerReader<'a, D> {
     /// The body so far, if the server does not stream.
     body: Option<Vec<u8>>,
     begun: bool,
+    /// Tools are offered.
+    offered: bool,
     watch: &'a mut (dyn FnMut(AnswerPiece) + Send),
     dialect: std::marker::PhantomData<D>,
 }
 
 impl<'a, D: ProviderProtocol> AnswerReader<'a, D> {
-    fn new(watch: &'a mut (dyn FnMut(AnswerPiece) + Send)) -> Self {
+    fn new(watch: &'a mut (dyn FnMut(AnswerPiece) + Send), offered: bool) -> Self {
         let (answer, events) = (PartialAnswer::default(), sse::Decoder::default());
-        AnswerReader { answer, events, body: None, begun: false, watch, dialect: std::marker::PhantomData }
+        AnswerReader { answer, events, body: None, begun: false, offered, watch, dialect: std::marker::PhantomData }
     }
 
     fn tell(&mut self) {
@@ -202,7 +261,7 @@ impl<D: ProviderProtocol> BodySink for AnswerReader<'_, D> {
         if std::mem::replace(&mut self.begun, true) {
             (self.watch)(AnswerPiece::Again);
         }
-        self.answer = PartialAnswer::default();
+        self.answer = PartialAnswer::begin(self.offered);
         self.events = sse::Decoder::default();
         match head.content_type.as_str() {
             "text/event-stream" | "" => self.body = None,

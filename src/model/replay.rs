@@ -23,6 +23,9 @@ use acheron_base::{Error, Result};
 struct RecordedAnswer {
     by: String,
     asked: String,
+    /// Tools were offered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    native: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     said: Option<ModelAnswer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,7 +82,8 @@ impl Model for RecordingModel {
             Ok(said) => (Some(said.clone()), None),
             Err(error) => (None, Some(error.clone())),
         };
-        self.recording.write(&RecordedAnswer { by: self.by.clone(), asked: digest(ask), said, failed })?;
+        let native = ask.tools.is_some();
+        self.recording.write(&RecordedAnswer { by: self.by.clone(), asked: digest(ask), native, said, failed })?;
         answer
     }
 
@@ -87,7 +91,7 @@ impl Model for RecordingModel {
         self.model.is_billed()
     }
 
-    fn resume(&self, said: &[String]) {
+    fn resume(&self, said: &[ModelAnswer]) {
         self.model.resume(said);
     }
 }
@@ -125,9 +129,15 @@ impl Model for Replay {
         format!("replay:{}", self.name)
     }
 
-    async fn answer(&self, _: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
+    async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
         let line = self.lines.lock().pop_front();
         match line {
+            // A turn would take the calls of the one protocol for the words of the other.
+            Some(RecordedAnswer { native, .. }) if native != ask.tools.is_some() => Err(Error::provider(format!(
+                "the recording {} was made with the other protocol: replay it with `\"protocol\": \"{}\"`",
+                self.name,
+                if native { "native" } else { "json" }
+            ))),
             Some(RecordedAnswer { said: Some(said), .. }) => {
                 if let Some(thoughts) = &said.thoughts {
                     watch(AnswerPiece::Thought(thoughts.clone()));
@@ -145,10 +155,15 @@ impl Model for Replay {
         false
     }
 
-    fn resume(&self, said: &[String]) {
+    fn resume(&self, said: &[ModelAnswer]) {
+        // Ids may have been replaced since.
+        let calls = |said: &ModelAnswer| -> Vec<(String, String)> {
+            said.calls.iter().map(|call| (call.name.clone(), call.arguments.clone())).collect()
+        };
         let mut lines = self.lines.lock();
-        for text in said {
-            if lines.front().is_some_and(|line| line.said.as_ref().is_some_and(|said| said.text == *text)) {
+        for given in said {
+            let same = |said: &ModelAnswer| said.text == given.text && calls(said) == calls(given);
+            if lines.front().is_some_and(|line| line.said.as_ref().is_some_and(same)) {
                 lines.pop_front();
             }
         }

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::answer_form::AnswerForm;
+use super::call_assembly::CallFragment;
 use super::openai::authorized;
 use super::remote::{PartialAnswer, ProviderProtocol, RemoteModel, alternating};
 use super::server::ModelServer;
-use super::{MessageRole, ModelRequest};
+use super::{Message, MessageRole, ModelRequest, NativeCall, OfferedTool, ToolMessage};
 use acheron_base::Error;
 use acheron_http::{Failure, Request};
 
@@ -18,13 +19,7 @@ impl ProviderProtocol for ResponsesApi {
     const NAME: &'static str = "responses";
 
     fn request(server: &ModelServer, ask: &ModelRequest, form: AnswerForm) -> Request {
-        let input: Vec<Value> = alternating(&ask.messages)
-            .iter()
-            .map(|message| {
-                let role = if message.role == MessageRole::User { "user" } else { "assistant" };
-                json!({"role": role, "content": message.text})
-            })
-            .collect();
+        let input: Vec<Value> = alternating(&ask.messages).iter().flat_map(sent).collect();
         let mut body = json!({
             "model": server.model,
             "instructions": ask.system,
@@ -34,6 +29,13 @@ impl ProviderProtocol for ResponsesApi {
             // Every request carries its whole conversation; the provider need not keep it.
             "store": false,
         });
+        if let Some(tools) = &ask.tools {
+            body["tools"] = tools.iter().map(offered).collect();
+        }
+        if form == AnswerForm::Reasoning {
+            // What the provider does not keep must be sent back, which only the encrypted form can be.
+            body["include"] = json!(["reasoning.encrypted_content"]);
+        }
         match (form, &ask.schema) {
             (AnswerForm::Schema, Some(schema)) => {
                 let format = json!({"type": "json_schema", "name": "answer", "schema": **schema, "strict": false});
@@ -51,13 +53,20 @@ impl ProviderProtocol for ResponsesApi {
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 answer.thought(event["delta"].as_str().unwrap_or_default());
             }
-            "response.output_item.added" | "response.output_item.done" => {
-                answer.native_call |= is_call(&event["item"]);
+            "response.output_item.added" => begun(&event["item"], event["output_index"].as_u64(), answer),
+            "response.function_call_arguments.delta" => {
+                let (number, arguments) = (event["output_index"].as_u64(), event["delta"].as_str().unwrap_or_default());
+                answer.call(CallFragment { number, arguments, ..CallFragment::default() });
             }
+            "response.output_item.done" => done(&event["item"], event["output_index"].as_u64(), answer),
             "response.completed" | "response.incomplete" => {
                 // A server may send whole items and no deltas.
-                if answer.text.is_empty() {
+                if answer.text.is_empty() && !answer.has_calls() {
                     take(&event["response"], answer);
+                }
+                if answer.items.is_empty() {
+                    let output = event["response"]["output"].as_array().into_iter().flatten();
+                    output.for_each(|item| answer.item(item.clone()));
                 }
                 note(&event["response"], answer);
                 answer.finished = true;
@@ -80,16 +89,79 @@ impl ProviderProtocol for ResponsesApi {
         note(body, answer);
         Ok(())
     }
+
+    /// All items, if the model's reasoning is among them in a form that may be sent back.
+    fn kept(mut items: Vec<Value>, _: &[NativeCall]) -> Vec<Value> {
+        let encrypted = |item: &Value| item["encrypted_content"].as_str().is_some_and(|text| !text.is_empty());
+        // The provider looks for other reasoning among what it has stored, and finds nothing.
+        items.retain(|item| item["type"] != "reasoning" || encrypted(item));
+        if items.iter().any(|item| item["type"] == "reasoning") { items } else { Vec::new() }
+    }
 }
 
-fn is_call(item: &Value) -> bool {
-    item["type"].as_str().is_some_and(|kind| kind.ends_with("_call"))
+fn offered(tool: &OfferedTool) -> Value {
+    let OfferedTool { name, about, arguments } = tool;
+    json!({"type": "function", "name": name, "description": about, "parameters": arguments, "strict": false})
+}
+
+/// A message as the items that the server takes.
+fn sent(message: &Message) -> Vec<Value> {
+    let role = if message.role == MessageRole::User { "user" } else { "assistant" };
+    let words = |text: &str| json!({"role": role, "content": text});
+    match message.tools.as_deref() {
+        None => vec![words(&message.text)],
+        Some(ToolMessage::Results(results)) => {
+            let output = results
+                .iter()
+                .map(|result| json!({"type": "function_call_output", "call_id": result.id, "output": result.text}));
+            output.collect()
+        }
+        Some(ToolMessage::Calls { kept: Some(kept), .. }) if kept.api == ResponsesApi::NAME => kept.items.clone(),
+        Some(ToolMessage::Calls { calls, .. }) => {
+            let call = |call: &NativeCall| {
+                let arguments = call.object_text();
+                json!({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments})
+            };
+            let said = Some(&message.text).filter(|text| !text.is_empty()).map(|text| words(text));
+            said.into_iter().chain(calls.iter().map(call)).collect()
+        }
+    }
+}
+
+/// The call of an item, if it is one.
+fn call(item: &Value, number: Option<u64>) -> Option<CallFragment<'_>> {
+    let word = |key: &str| item[key].as_str().unwrap_or_default();
+    let fragment = CallFragment { number, id: word("call_id"), name: word("name"), arguments: word("arguments") };
+    (word("type") == "function_call").then_some(fragment)
+}
+
+/// Notes calls of whatever kind: those of the server's own tools were not offered.
+fn note_call(item: &Value, answer: &mut PartialAnswer) {
+    answer.native_call |= item["type"].as_str().is_some_and(|kind| kind.ends_with("_call"));
+}
+
+/// An item that will grow.
+fn begun(item: &Value, number: Option<u64>, answer: &mut PartialAnswer) {
+    note_call(item, answer);
+    if let Some(call) = call(item, number) {
+        answer.call(call);
+    }
+}
+
+/// A whole item.
+fn done(item: &Value, number: Option<u64>, answer: &mut PartialAnswer) {
+    note_call(item, answer);
+    if let Some(call) = call(item, number) {
+        answer.whole_call(call);
+    }
+    answer.item(item.clone());
 }
 
 /// Text, reasoning and native calls of a whole response.
 fn take(response: &Value, answer: &mut PartialAnswer) {
-    for item in response["output"].as_array().into_iter().flatten() {
-        answer.native_call |= is_call(item);
+    answer.items.clear();
+    for (at, item) in response["output"].as_array().into_iter().flatten().enumerate() {
+        done(item, Some(at as u64), answer);
         for part in item["summary"].as_array().into_iter().flatten() {
             if answer.thoughts.is_empty() {
                 answer.thought(part["text"].as_str().unwrap_or_default());

@@ -5,6 +5,9 @@
 //! the first line that matches and is unused, or has `"repeat": true`, answers. Captures replace `$1` or `${name}` in
 //! the answer; a capture whose name ends in `_json` comes from a JSON string and is unescaped. Empty lines and lines
 //! that begin with `#` are ignored.
+//!
+//! If tools are offered, an answer that is an object with `tool_calls` makes these calls, with its `text` beside them; any
+//! other answer is words. So one script serves both protocols.
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
@@ -12,7 +15,7 @@ use regex::{Captures, Regex};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{AnswerPiece, Model, ModelAnswer, ModelRequest, Usage, tokens};
+use super::{AnswerPiece, Model, ModelAnswer, ModelRequest, NativeCall, Usage, tokens};
 use acheron_base::{Error, Result};
 
 /// The size limit of a compiled regular expression.
@@ -98,6 +101,31 @@ fn answer_text(answer: &Value, captures: Option<&Captures>) -> String {
     }
 }
 
+/// The words and the calls of an answer in the form of the contract.
+fn native_calls(text: &str) -> Option<(String, Vec<NativeCall>)> {
+    let answer: Value = serde_json::from_str(text).ok()?;
+    let call = |call: &Value| {
+        let word = |key: &str| call[key].as_str().unwrap_or_default().to_owned();
+        let arguments = call["arguments"].as_str().map_or_else(|| call["arguments"].to_string(), str::to_owned);
+        NativeCall { id: word("id"), name: word("name"), arguments }
+    };
+    let calls = answer["tool_calls"].as_array()?.iter().map(call).collect();
+    Some((answer["text"].as_str().unwrap_or_default().to_owned(), calls))
+}
+
+/// Whether a line has given this answer. Calls without an id have got one since.
+fn is_answer(text: &str, said: &ModelAnswer) -> bool {
+    if said.calls.is_empty() {
+        return text == said.text;
+    }
+    let same = |one: &NativeCall, other: &NativeCall| one.name == other.name && one.arguments == other.arguments;
+    native_calls(text).is_some_and(|(words, calls)| {
+        words == said.text
+            && calls.len() == said.calls.len()
+            && calls.iter().zip(&said.calls).all(|(one, other)| same(one, other))
+    })
+}
+
 fn filled_in(value: &Value, captures: Option<&Captures>) -> Value {
     match value {
         Value::String(text) => Value::String(filled(text, captures)),
@@ -156,13 +184,16 @@ impl Model for Script {
     }
 
     async fn answer(&self, ask: &ModelRequest, watch: &mut (dyn FnMut(AnswerPiece) + Send)) -> Result<ModelAnswer> {
-        let Some(text) = self.next(ask.last()) else {
+        let Some(text) = self.next(&ask.last()) else {
             return Err(Error::provider(format!("the script {} has no answer left for this message", self.name)));
         };
         watch(AnswerPiece::Text(text.clone()));
-        let asked = tokens(&ask.system) + ask.messages.iter().map(|message| tokens(&message.text)).sum::<u64>();
+        let asked = ask.texts().map(|text| tokens(&text)).sum::<u64>();
         let usage = Usage::new(asked, tokens(&text));
-        Ok(ModelAnswer { text, usage, model: self.name(), ..ModelAnswer::default() })
+        let calls = ask.tools.as_ref().and_then(|_| native_calls(&text));
+        let (text, calls) = calls.unwrap_or((text, Vec::new()));
+        let native_call = !calls.is_empty();
+        Ok(ModelAnswer { text, calls, native_call, usage, model: self.name(), ..ModelAnswer::default() })
     }
 
     fn is_billed(&self) -> bool {
@@ -170,12 +201,12 @@ impl Model for Script {
     }
 
     /// Marks the lines that gave these answers as used. A line with captures may have given any answer.
-    fn resume(&self, said: &[String]) {
+    fn resume(&self, said: &[ModelAnswer]) {
         let mut used = self.used.lock();
-        for text in said {
+        for said in said {
             let gave = |line: &ScriptLine| {
                 line.when.as_ref().is_some_and(|when| when.captures_len() > 1)
-                    || answer_text(&line.answer, None) == *text
+                    || is_answer(&answer_text(&line.answer, None), said)
             };
             if let Some(at) = (0..used.len()).find(|&at| !used[at] && !self.lines[at].repeat && gave(&self.lines[at])) {
                 used[at] = true;

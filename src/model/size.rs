@@ -1,5 +1,6 @@
 //! The size of a request in tokens: a bound that costs nothing, and a count for where that does not suffice.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
@@ -7,7 +8,7 @@ use std::sync::LazyLock;
 
 use parking_lot::Mutex;
 
-use super::{ModelRequest, tokens};
+use super::{Message, ModelRequest, tokens};
 use acheron_base::{Result, blocking, tokens as vocabulary};
 
 /// The cost of a message beside its text, in tokens.
@@ -18,12 +19,16 @@ const LONG_TEXT: usize = 32 << 10;
 const KEPT_COUNTS: usize = 4096;
 
 impl ModelRequest {
-    fn texts(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.system.as_str()).chain(self.messages.iter().map(|message| message.text.as_str()))
+    /// Everything that the model reads.
+    pub fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let tools = self.tools.iter().flat_map(|tools| tools.iter());
+        let offered = tools.map(|tool| format!("{} {} {}", tool.name, tool.about, tool.arguments).into());
+        let system = std::iter::once(Cow::Borrowed(self.system.as_str()));
+        system.chain(offered).chain(self.messages.iter().flat_map(Message::texts))
     }
 
     fn sum(&self, size: impl Fn(&str) -> u64) -> u64 {
-        self.texts().map(|text| size(text) + MESSAGE_TOKENS).sum()
+        self.texts().map(|text| size(&text) + MESSAGE_TOKENS).sum()
     }
 
     /// A number of tokens that the request does not exceed with any model.
@@ -40,7 +45,7 @@ impl ModelRequest {
     pub async fn counted(&self) -> Result<u64> {
         let mut sum = 0;
         for text in self.texts() {
-            sum += MESSAGE_TOKENS + counted(text).await?;
+            sum += MESSAGE_TOKENS + counted(&text).await?;
         }
         Ok(sum)
     }

@@ -81,6 +81,12 @@ pub trait Service: Send + Sync + 'static {
         None
     }
 
+    /// Checks what the arguments alone tell and a schema cannot express. A refusal fails the write. Quick: the thread that
+    /// all callers share asks.
+    fn check(&self, _command: Self::Command) -> Result<()> {
+        Ok(())
+    }
+
     /// Runs one command. Several commands may run at once. The future is dropped when the call is cancelled or exceeds
     /// its deadline: processes and requests that it started must end with it.
     async fn invoke(&self, cx: &Cx, command: Self::Command) -> Result<Self::Output>;
@@ -119,6 +125,11 @@ pub trait Serve: Send + Sync + 'static {
     /// The place of a call among those that must run one after another.
     fn turn(&self, _call: &Call) -> Option<CallTurn> {
         None
+    }
+
+    /// Checks what the arguments of a call alone tell, beyond the contract.
+    fn check(&self, _operation: &str, _arguments: &Value) -> Result<()> {
+        Ok(())
     }
 
     /// Runs one call that was checked against the contract.
@@ -177,6 +188,10 @@ impl<S: Service> Serve for TypedService<S> {
 
     fn turn(&self, call: &Call) -> Option<CallTurn> {
         self.service.turn(call)
+    }
+
+    fn check(&self, operation: &str, arguments: &Value) -> Result<()> {
+        self.service.check(self.contract.command(operation, arguments)?)
     }
 
     async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {

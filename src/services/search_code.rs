@@ -70,11 +70,19 @@ pub enum Command {
         #[serde(default = "two_hundred")]
         #[schemars(range(min = 1, max = 5000))]
         max_results: u32,
+        /// The size of the answer; `more` counts the matches for which there is no room.
+        #[serde(default = "eight_kilobytes")]
+        #[schemars(range(min = 256, max = 4_194_304))]
+        max_bytes: u32,
     },
 }
 
 fn two_hundred() -> u32 {
     200
+}
+
+fn eight_kilobytes() -> u32 {
+    8192
 }
 
 #[async_trait]
@@ -93,10 +101,12 @@ impl Service for SearchCode {
         ]
     }
 
+    fn check(&self, command: Command) -> Result<()> {
+        search::check(&query_of(command))
+    }
+
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<CodeMatches> {
-        let Command::Search { query, path, regex, case_sensitive, glob, context, max_results } = command;
-        let (context, max_results) = (context as usize, max_results as usize);
-        let query = CodeQuery { text: query, path, regex, case_sensitive, glob, context, max_results };
+        let query = query_of(command);
         let roots = (self.roots)(&cx.agent);
         let cx = cx.clone();
         let gone = StopOnDrop::default();
@@ -128,6 +138,12 @@ impl Service for SearchCode {
         drop(gone);
         found
     }
+}
+
+fn query_of(command: Command) -> CodeQuery {
+    let Command::Search { query, path, regex, case_sensitive, glob, context, max_results, max_bytes } = command;
+    let (context, max_results, max_bytes) = (context as usize, max_results as usize, max_bytes as usize);
+    CodeQuery { text: query, path, regex, case_sensitive, glob, context, max_results, max_bytes }
 }
 
 /// Stops the searching thread when its call is dropped, as happens after the deadline.

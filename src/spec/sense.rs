@@ -1,7 +1,9 @@
 //! Checks that a schema cannot express: names that must exist, settings that depend on one another.
 
 use super::operation_schema;
-use super::{AgentSpec, LAYOUT, ModelApi, ModelKind, ModelSpec, OperationSpec, ServiceSpec, Spec, SymbolsBackend};
+use super::{
+    AgentSpec, LAYOUT, ModelApi, ModelKind, ModelProtocol, ModelSpec, OperationSpec, ServiceSpec, Spec, SymbolsBackend,
+};
 use crate::contract::check::{ValueFault, join};
 use crate::contract::{self, Contract, Effect};
 use crate::events::Selector;
@@ -232,6 +234,12 @@ impl Faults {
         }
         if model.kind == ModelKind::Anthropic && model.api == ModelApi::Responses {
             self.add(&join(path, "api"), "anthropic has no responses API; leave it out");
+        }
+        if model.kind == ModelKind::External && model.protocol == ModelProtocol::Native {
+            self.add(
+                &join(path, "protocol"),
+                "an external model writes its reply itself and calls no tools; leave it out",
+            );
         }
         if let Some(url) = model.base_url.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
             self.add(

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::LAYOUT;
 use crate::contract::Effect;
-pub use crate::model::Prices;
+pub use crate::model::{ModelProtocol, Prices};
 use crate::policy::Rule;
 pub use crate::state::quota::ByteLimits;
 
@@ -70,9 +70,13 @@ pub struct ModelSpec {
     #[schemars(range(min = 1, max = 3600))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_seconds: Option<u32>,
-    /// Whether a call that is not written exactly as the contract asks is a fault.
+    /// Whether a call that is not written exactly as the contract asks is a fault. It is for the protocol `json`; in `native`
+    /// calls are never guessed.
     #[serde(skip_serializing_if = "is_default")]
     pub strict: bool,
+    /// How the model calls tools in the turns of an agent.
+    #[serde(skip_serializing_if = "is_default")]
+    pub protocol: ModelProtocol,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -137,6 +141,8 @@ pub struct ModelChange {
     pub idle_seconds: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub strict: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<ModelProtocol>,
 }
 
 /// An agent.
@@ -515,6 +521,7 @@ impl ModelChange {
             first_byte_seconds: self.first_byte_seconds.or(base.first_byte_seconds),
             idle_seconds: self.idle_seconds.or(base.idle_seconds),
             strict: self.strict.unwrap_or(base.strict),
+            protocol: self.protocol.unwrap_or(if same { base.protocol } else { ModelProtocol::default() }),
         }
     }
 }
@@ -559,7 +566,19 @@ impl Default for ModelSpec {
         let (kind, prices) = (ModelKind::default(), Prices::default());
         let (api, context_tokens) = (ModelApi::default(), 32_768);
         let (name, base_url, first_byte_seconds, idle_seconds) = (None, None, None, None);
-        ModelSpec { kind, name, base_url, api, context_tokens, prices, first_byte_seconds, idle_seconds, strict: false }
+        let (strict, protocol) = (false, ModelProtocol::default());
+        ModelSpec {
+            kind,
+            name,
+            base_url,
+            api,
+            context_tokens,
+            prices,
+            first_byte_seconds,
+            idle_seconds,
+            strict,
+            protocol,
+        }
     }
 }
 

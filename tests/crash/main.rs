@@ -10,6 +10,7 @@ mod life;
 mod load;
 mod long_turn;
 mod mixed;
+mod native_calls;
 mod reader;
 mod sleep;
 mod soak;

@@ -29,7 +29,7 @@ macro_rules! targets {
 
 targets! {
     calls: control_payload tool_call dm_tool program_answer symbol;
-    replies: structured_output phase_command phase_payload recall_tag provider_event;
+    replies: structured_output phase_command phase_payload recall_tag provider_event native_stream;
     game: dm_input archive_delta dm_rule dm_table;
     names: selector memory_path permission_path search_query session_id mount_table;
     streams: event_stream terminal_marks transcript model_script recording mountspec template front_matter wiki_link;

@@ -6,9 +6,12 @@ use serde_json::{Value, json};
 
 use crate::driver::{Kind, Target};
 use crate::kind;
+use acheron::agent::native;
+use acheron::model::ModelAnswer;
 use acheron::model::anthropic::MessagesApi;
 use acheron::model::openai::ChatCompletions;
 use acheron::model::remote::{PartialAnswer, ProviderProtocol};
+use acheron::model::responses::ResponsesApi;
 use acheron::services::phases::{action, command, payload};
 use acheron_prompts::manifest::{Container, Shape};
 use acheron_prompts::output::Output;
@@ -190,4 +193,52 @@ pub fn provider_event() -> Target {
         kinds
     }
     Target { name: "provider_event", words: WORDS, run }
+}
+
+/// The events of a stream with native calls, one per line, as each provider sends them.
+pub fn native_stream() -> Target {
+    const WORDS: &[&str] = &[
+        "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\",\"function\":{\"name\":\"file_read\",\"arguments\":\"{\"}}]}}]}",
+        "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":{}}}],\"reasoning_content\":\"x\"}}]}",
+        "{\"choices\":[{\"delta\":{\"reasoning_details\":[{\"type\":\"reasoning.text\",\"text\":\"x\"}]}}]}",
+        "{\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"x\",\"input\":{}}}",
+        "{\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{}\"}}",
+        "{\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"signature_delta\",\"signature\":\"s\"}}",
+        "{\"type\":\"response.output_item.added\",\"output_index\":0,\"item\":{\"type\":\"function_call\",\"call_id\":\"a\"}}",
+        "{\"type\":\"response.function_call_arguments.delta\",\"output_index\":0,\"delta\":\"{}\"}",
+        "{\"type\":\"response.output_item.done\",\"output_index\":0,\"item\":{\"type\":\"reasoning\",\"encrypted_content\":\"x\"}}",
+        "\"index\":18446744073709551615",
+        "\n",
+        "-1",
+        "null",
+    ];
+    fn read<P: ProviderProtocol>(events: &[Value], sent: usize) -> Kind {
+        let mut answer = PartialAnswer::begin(true);
+        let heard = events.iter().take_while(|event| P::event(event, &mut answer).is_ok()).count();
+        let items = std::mem::take(&mut answer.items);
+        let calls = answer.take_calls();
+        let length: usize = calls.iter().map(|call| call.id.len() + call.name.len() + call.arguments.len()).sum();
+        // Arguments that came as an object may be longer as text: an escape of each byte.
+        assert!(length <= 6 * sent, "no more calls than were sent");
+        for call in &calls {
+            assert!(serde_json::from_str::<serde_json::Map<String, Value>>(&call.object_text()).is_ok());
+        }
+        let kept = P::kept(items, &calls);
+        let mut said = ModelAnswer { calls, ..ModelAnswer::default() };
+        said.name_calls(Default::default());
+        let ids: std::collections::HashSet<&str> = said.calls.iter().map(|call| call.id.as_str()).collect();
+        assert_eq!(ids.len(), said.calls.len(), "every call has an id of its own");
+        // Whatever the calls are, they have a meaning and a sentence.
+        let read = native::first(&said).map_or_else(|wrong| kind(&wrong.why), |_| 1);
+        read ^ (heard.min(7) as u64 * 64 + said.calls.len().min(7) as u64 * 8 + kept.len().min(7) as u64)
+    }
+    fn run(input: &[u8]) -> Kind {
+        let text = String::from_utf8_lossy(input);
+        let events: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let sent = input.len();
+        read::<ChatCompletions>(&events, sent)
+            ^ read::<MessagesApi>(&events, sent).rotate_left(8)
+            ^ read::<ResponsesApi>(&events, sent).rotate_left(16)
+    }
+    Target { name: "native_stream", words: WORDS, run }
 }

@@ -7,7 +7,7 @@ use crate::kind;
 use acheron::agent::transcript;
 use acheron::model::replay::Replay;
 use acheron::model::script::Script;
-use acheron::model::{Message, MessageRole, Model as _, ModelRequest};
+use acheron::model::{Message, Model as _, ModelRequest};
 use acheron::services::terminal::sentinel::Listener;
 use acheron::spec::Spec;
 use acheron_http::sse::{Decoder, Event};
@@ -98,7 +98,7 @@ pub fn transcript() -> Target {
 }
 
 fn ask(text: &str) -> ModelRequest {
-    let messages = vec![Message { role: MessageRole::User, text: text.to_owned() }];
+    let messages = vec![Message::user(text)];
     ModelRequest { system: String::new(), messages, ..ModelRequest::default() }
 }
 

@@ -340,6 +340,33 @@ CALLS
     );
 }
 
+/// The sentence of a refusal is in `status.json`; a program that uses the tools need not look for it.
+#[test]
+fn a_refusal_of_the_tools_has_the_sentence_of_status_json() {
+    Desk::new().check(
+        r#"
+        acheron mount ns --daemon > /dev/null
+        acheron tool --root ns <<'CALLS'
+{"name":"file_write","arguments":{"path":"/agents/self/search_code/control/search.json","content":"{\"qurey\":\"x\"}"}}
+{"name":"file_write","arguments":{"path":"/agents/self/search_code/control/search.json","content":"{\"query\":\"x"}}
+{"name":"file_write","arguments":{"path":"/agents/self/search_code/control/search.json","content":"{\"query\":\"(\",\"regex\":true}"}}
+{"name":"file_write","arguments":{"path":"/agents/self/search_code/control/invoke.json","content":"{\"op\":\"fly\"}"}}
+{"name":"file_write","arguments":{"path":"/agents/self/chat/control/input","content":" "}}
+{"name":"file_write","arguments":{"path":"/agents/self/chat/control/reply","content":"nobody asked"}}
+CALLS
+        "#,
+        expect![[r#"
+            {"error":{"code":"invalid_payload","message":"search: unknown key `qurey`; did you mean query?"}}
+            {"error":{"code":"invalid_payload","message":"the command is incomplete: its JSON object has no end"}}
+            {"error":{"code":"invalid_payload","message":"query is not a regular expression: unclosed group; without \"regex\": true it is taken literally"}}
+            {"error":{"code":"unknown_operation","message":"search_code has no operation `fly`; operations are search"}}
+            {"error":{"code":"invalid_payload","message":"the message is empty"}}
+            {"error":{"code":"forbidden","message":"`/agents/self/chat/control/reply`: Permission denied (os error 13)"}}
+            = 0
+        "#]],
+    );
+}
+
 /// What the services of an agent have kept, in the tree mounted on `ns`.
 const KEPT: &str = r#"
         shown() {

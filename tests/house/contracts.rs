@@ -125,3 +125,53 @@ fn the_library_has_the_readme_of_every_service() {
     let reserved = acheron::spec::BUILT_IN.map(|name| format!("{name}.md"));
     assert_eq!(names, reserved.into(), "a name that a program of the mountspec could take");
 }
+
+/// Payloads that may break a schema: an unknown key, each value of another type, each required key left out.
+fn wrong_payloads(arguments: &Value, good: &Value) -> Vec<Value> {
+    let changed = |key: &str, value: Value| {
+        let mut payload = good.clone();
+        payload[key] = value;
+        payload
+    };
+    let mut all = vec![changed("no_such_key", 1.into())];
+    for key in arguments["properties"].as_object().into_iter().flatten().map(|(key, _)| key) {
+        all.extend(
+            [serde_json::json!({"x": []}), serde_json::json!([[]]), serde_json::json!(-1.5), serde_json::json!(true)]
+                .map(|value| changed(key, value)),
+        );
+        let mut without = good.clone();
+        without.as_object_mut().unwrap().remove(key);
+        all.push(without);
+    }
+    all
+}
+
+/// Generated from the contracts: whatever breaks the schema of an operation fails the write.
+#[test]
+fn a_payload_that_breaks_its_schema_fails_the_write_of_every_operation() {
+    let mut tried = 0;
+    for house in houses() {
+        for service in services(&house).iter().filter(|service| service["has_invoke"] == true) {
+            let path = service["service_path"].as_str().unwrap();
+            let schema = json(&house, &format!("{path}/SCHEMA.json"));
+            let validator = jsonschema::draft202012::new(&schema).unwrap();
+            for op in json(&house, &format!("{path}/OPS.json")).as_object().unwrap().keys() {
+                let control = format!("{path}/control/{op}.json");
+                let good = json(&house, &control);
+                let properties = serde_json::json!({"properties": good});
+                for payload in wrong_payloads(&properties, &good) {
+                    if validator.is_valid(&serde_json::json!({"op": op, "arguments": payload})) {
+                        continue;
+                    }
+                    let file = house.root().join(control.trim_start_matches('/'));
+                    let error = std::fs::write(&file, payload.to_string()).expect_err(&format!("{control} {payload}"));
+                    assert_eq!(error.raw_os_error(), Some(libc::EINVAL), "{control} {payload}: {error}");
+                    let status = json(&house, &format!("{path}/status.json"));
+                    assert_eq!(status["error"]["code"], "invalid_payload", "{control} {payload}: {status}");
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 200, "{tried} payloads");
+}

@@ -33,6 +33,7 @@ mod memory;
 mod missing_tools;
 mod model_server;
 mod names;
+mod native_calls;
 mod newcomer;
 mod ownership;
 mod pages;

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-/// The text of an answer to a request: its path and its body.
-type AnswerRequest = dyn Fn(&str, &Value) -> String + Send + Sync;
+/// The content type and the body of the response to a request, by its path and its body.
+type AnswerRequest = dyn Fn(&str, &Value) -> (&'static str, String) + Send + Sync;
 
 /// An answer that ends with this was cut at its token limit.
 pub const CUT: char = '…';
@@ -23,7 +23,20 @@ pub struct FakeModelServer {
 }
 
 impl FakeModelServer {
+    /// Answers with a text.
     pub fn start(answer: impl Fn(&str, &Value) -> String + Send + Sync + 'static) -> FakeModelServer {
+        FakeModelServer::responding(move |path, body| {
+            let text = answer(path, body);
+            let body = json!({"model": "m", "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 7, "completion_tokens": 5}});
+            ("application/json", body.to_string())
+        })
+    }
+
+    /// Answers with whole responses, in the form of whatever API is asked.
+    pub fn responding(
+        answer: impl Fn(&str, &Value) -> (&'static str, String) + Send + Sync + 'static,
+    ) -> FakeModelServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
         let server = FakeModelServer { url, asked: Arc::default(), bodies: Arc::default() };
@@ -51,12 +64,8 @@ impl FakeModelServer {
         let Some((path, body)) = request(&mut stream) else { return };
         self.asked.fetch_add(1, Ordering::SeqCst);
         self.bodies.lock().push(body.clone());
-        let text = answer(&path, &body);
-        let reason = if text.ends_with(CUT) { "length" } else { "stop" };
-        let body = json!({"model": "m", "choices": [{"message": {"content": text}, "finish_reason": reason}],
-            "usage": {"prompt_tokens": 7, "completion_tokens": 5}})
-        .to_string();
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ";
+        let (kind, body) = answer(&path, &body);
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\ncontent-length: ");
         _ = stream.write_all(format!("{head}{}\r\n\r\n{body}", body.len()).as_bytes());
     }
 }

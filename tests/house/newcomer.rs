@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::common::session;
 use crate::test_host::TestHost;
+use acheron::agent::tools::{self, MountTools, ToolCall};
 
 /// Reads, lists and writes, and counts what it had to read.
 struct Follower {
@@ -92,6 +93,43 @@ fn agents_md_alone_is_enough_to_find_a_service_call_it_wait_and_reply() {
     assert_eq!(me.cat("agents/self/chat/latest.txt").trim_end(), "It is in main.rs.");
 }
 
+/// A model that knows nothing and does what AGENTS.md says: what it reads, in tokens.
+#[test]
+fn the_first_call_among_a_hundred_services_costs_a_thousand_tokens_and_each_further_one_a_quarter() {
+    let house = TestHost::of(&crowded());
+    let tools = MountTools::new(house.root(), std::sync::Arc::new(|| "mine".to_owned()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let read = |name: &str, arguments: Value| {
+        let call = ToolCall::read(name, arguments.as_object().unwrap().clone()).unwrap();
+        let result = runtime.block_on(tools::perform(&tools, &call));
+        assert_eq!(result.get("error"), None, "{arguments}");
+        let told = json!({"tool_result": {"name": name, "result": tools::shown(&result)}}).to_string();
+        (acheron_base::tokens::count(&told), told)
+    };
+    let call = |service: &str| {
+        let path = |file: &str| json!({"path": format!("agents/self/{service}/{file}")});
+        let (readme, page) = read("file_read", path("README.md"));
+        assert!(page.contains("control/echo.json"), "{page}");
+        let mut write = path("control/echo.json");
+        write["content"] = "{}".into();
+        let (wrote, _) = read("file_write", write);
+        let (result, done) = read("file_read", path("result.json"));
+        assert!(done.contains(r#"\"ok\":true"#), "{done}");
+        readme + wrote + result
+    };
+    let (agents, _) = read("file_read", json!({"path": "AGENTS.md"}));
+    let (names, listed) = read("file_list", json!({"path": "agents/self"}));
+    assert!(listed.contains("program-07") && listed.contains("search_code"), "{listed}");
+    let first = agents + names + call("program-07");
+    assert!(first <= 1000, "{first} tokens for the first call: AGENTS.md {agents}, names {names}");
+    for service in ["program-00", "program-99"] {
+        let further = call(service);
+        assert!(further <= 250, "{further} tokens for {service}");
+    }
+    let services = read("file_read", json!({"path": "agents/self/services/SERVICES.json"})).1;
+    assert!(services.len() > 10_000, "the way through SERVICES.json is the long one");
+}
+
 #[test]
 fn a_line_of_services_json_is_a_service() {
     let house = TestHost::new();
@@ -99,4 +137,9 @@ fn a_line_of_services_json_is_a_service() {
     let line = text.lines().find(|line| line.contains(r#""service_id":"search_code""#)).unwrap();
     let entry: Value = serde_json::from_str(line.trim_end_matches(',')).unwrap();
     assert_eq!(entry["has_invoke"], true);
+    let all: Vec<Value> = serde_json::from_str(&text).unwrap();
+    assert_eq!(text.lines().count(), all.len() + 2, "one entry per line between the brackets");
+    for key in ["node_id", "service_id", "service_path", "invoke_path", "has_invoke", "scope"] {
+        assert!(all.iter().all(|entry| entry.get(key).is_some()), "{key}");
+    }
 }

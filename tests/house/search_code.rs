@@ -35,6 +35,7 @@ fn a_search_answers_where_it_was_asked_and_in_the_directory() {
             {"query":"fn main"}
             ! bash: line 5: echo: write error: Operation not supported
             ! bash: line 10: echo: write error: Invalid argument
+            ! bash: line 12: echo: write error: Invalid argument
         "#]],
     );
 }

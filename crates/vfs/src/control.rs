@@ -286,6 +286,11 @@ impl Handle for ControlHandle {
         }
     }
 
+    /// The writer says that it has written everything: `close(2)` would tell it the same too late.
+    fn sync(&self) -> Answer<()> {
+        self.flush(true)
+    }
+
     fn readable(&self) -> Answer<()> {
         self.replies.readable()
     }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::agent::budget::BudgetLimits;
-use crate::model::{MessageRole, ModelAnswer, Prices};
+use crate::model::{KeptAnswer, MessageRole, ModelAnswer, Prices, ToolMessage};
 
 fn began(input: &str, source: TurnSource) -> TranscriptRecord {
     let (limits, prices) = (BudgetLimits::default(), Prices::default());
@@ -15,6 +15,7 @@ fn began(input: &str, source: TurnSource) -> TranscriptRecord {
         limits,
         prices,
         strict: false,
+        protocol: Default::default(),
     }
 }
 
@@ -29,6 +30,64 @@ fn said(text: &str) -> TranscriptRecord {
 
 fn read(path: &str) -> TranscriptRecord {
     said(&json!({"tool_calls": [{"name": "file_read", "arguments": {"path": path}}]}).to_string())
+}
+
+/// The beginning of a turn in the native protocol.
+fn began_natively(input: &str) -> TranscriptRecord {
+    match began(input, TurnSource::Chat) {
+        TranscriptRecord::Began { at_ms, job_id, source, input, limits, prices, strict, .. } => {
+            let protocol = crate::model::ModelProtocol::Native;
+            TranscriptRecord::Began { at_ms, job_id, source, input, limits, prices, strict, protocol }
+        }
+        other => other,
+    }
+}
+
+/// An answer with reads of these paths, and reasoning that is sent back.
+fn reads(round: usize, paths: &[String]) -> TranscriptRecord {
+    let call = |(at, path): (usize, &String)| NativeCall {
+        id: format!("c{round}-{at}"),
+        name: "file_read".into(),
+        arguments: json!({ "path": path }).to_string(),
+    };
+    let calls = paths.iter().enumerate().map(call).collect();
+    let items = vec![json!({"type": "thinking", "thinking": "hm", "signature": "s"})];
+    let kept = Some(KeptAnswer { api: "anthropic".into(), items });
+    let said = ModelAnswer { text: "I look.".into(), calls, kept, ..ModelAnswer::default() };
+    TranscriptRecord::Said { at_ms: 0, ms: 0, seq: 1, said }
+}
+
+/// The ids of the calls and of the results of a request, message by message.
+fn ids(ask: &ModelRequest) -> Vec<(bool, Vec<String>)> {
+    let ids = |message: &Message| match message.tools.as_deref()? {
+        ToolMessage::Calls { calls, .. } => Some((true, calls.iter().map(|call| call.id.clone()).collect())),
+        ToolMessage::Results(results) => Some((false, results.iter().map(|result| result.id.clone()).collect())),
+    };
+    ask.messages.iter().filter_map(ids).collect()
+}
+
+#[test]
+fn native_calls_stand_before_their_results_and_earlier_replies_are_words() {
+    let history = [("hi".to_owned(), "hello".to_owned())];
+    let (wrong, paths) = (ModelAnswer::default(), ["a".to_owned(), "b".to_owned()]);
+    let wrong = TranscriptRecord::Said { at_ms: 0, ms: 0, seq: 1, said: wrong };
+    let turn = [began_natively("go"), reads(0, &paths), outcome("one"), outcome("two"), wrong];
+    let parts = ContextParts { history: &history, turn: &turn, window: 4000, answer: 500, ..ContextParts::default() };
+    let ask = assembled(&parts).unwrap();
+    let texts: Vec<String> = ask.messages.iter().map(|message| message.texts().join(" | ")).collect();
+    expect![[r#"
+        hi
+        hello
+        go
+        I look. | {"type":"thinking","thinking":"hm","signature":"s"}
+         | {"tool_result":{"id":"c0-0","name":"file_read","result":{"content":"one"}}} | {"tool_result":{"id":"c0-1","name":"file_read","result":{"content":"two"}}}
+        (an answer that could not be used)
+        {"protocol_fault":{"fault":"zero_calls","message":"the answer is empty; call a tool, or write your reply","in_a_row":1,"allowed":3,"expected":"calls of file_read, file_write and file_list, or a reply in words"}}
+    "#]]
+    .assert_eq(&format!("{}\n", texts.join("\n")));
+    // While a call of the answer has not ended, nothing of it is shown.
+    let parts = ContextParts { turn: &turn[..3], ..parts };
+    assert_eq!(ids(&assembled(&parts).unwrap()), []);
 }
 
 fn outcome(content: &str) -> TranscriptRecord {
@@ -74,7 +133,7 @@ fn the_parts_stand_in_order() {
         < {"tool_calls":[{"name":"file_write","arguments":{"path":"agents/self/chat/control/reply","content":"hello"}}]}
         > what is in a?
         < {"tool_calls":[{"name":"file_read","arguments":{"path":"a"}}]}
-        > {"tool_result":{"name":"file_read","result":{"content":"nothing","ready":true}}}
+        > {"tool_result":{"name":"file_read","result":{"content":"nothing"}}}
         < Nothing!
         > {"protocol_fault":{"fault":"not_json","message":"the answer is not a JSON object; write text for people to the reply with file_write","in_a_row":1,"allowed":3,"expected":{"tool_calls":[{"name":"file_read | file_write | file_list","arguments":{}}]}}}
     "#]]
@@ -94,7 +153,7 @@ fn a_long_result_is_cut_and_says_so() {
     let ask = assembled(&ContextParts { turn: &turn, window: 4000, answer: 100, ..ContextParts::default() }).unwrap();
     assert!(ask.last().contains("bytes left out"));
     assert!(ask.last().contains("shortened"));
-    serde_json::from_str::<Value>(ask.last()).expect("still JSON");
+    serde_json::from_str::<Value>(&ask.last()).expect("still JSON");
 }
 
 #[test]
@@ -165,6 +224,28 @@ proptest! {
                 _ = assemble(&ContextParts { turn: &turn[..end], ..parts.clone() }, &mut cache);
             }
             prop_assert_eq!(&assemble(&parts, &mut cache).unwrap(), &ask);
+        }
+    }
+
+    /// In the native protocol too; and every call that is shown is followed by its result.
+    #[test]
+    fn no_call_is_shown_without_its_result(
+        window in 900u64..30_000, answer in 1u64..5000, input in 0usize..3000,
+        rounds in prop::collection::vec((prop::collection::vec(0usize..4000, 0..6), 0usize..9000), 0..10),
+    ) {
+        let mut turn = vec![began_natively(&"ä\"".repeat(input / 3))];
+        for (at, (paths, content)) in rounds.iter().enumerate() {
+            let paths: Vec<String> = paths.iter().map(|length| "\n".repeat(*length)).collect();
+            turn.push(reads(at, &paths));
+            turn.extend(paths.iter().map(|_| outcome(&"\n\\é".repeat(content / 4))));
+        }
+        let parts = ContextParts { turn: &turn, window, answer, ..ContextParts::default() };
+        if let Ok(ask) = assembled(&parts) {
+            prop_assert!(ask.estimated() + u64::from(ask.max_tokens) <= window, "{} + {} > {window}", ask.estimated(), ask.max_tokens);
+            let ids = ids(&ask);
+            for pair in ids.chunks(2) {
+                prop_assert!(pair.len() == 2 && pair[0].0 && !pair[1].0 && pair[0].1 == pair[1].1, "{ids:?}");
+            }
         }
     }
 }

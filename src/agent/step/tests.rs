@@ -19,6 +19,7 @@ fn records(words: &str, limits: BudgetLimits) -> Vec<TranscriptRecord> {
         limits,
         prices,
         strict: false,
+        protocol: Default::default(),
     }];
     records.extend(words.split_whitespace().map(|word| {
         let said = |text: &str| {
@@ -52,6 +53,7 @@ fn shown(words: &str, limits: BudgetLimits) -> String {
     match next(&records, &Spent::of(&records)) {
         NextStep::Ask => "ask".to_owned(),
         NextStep::Act(call) => format!("act {}", call.tool.name()),
+        NextStep::Refuse(wrong) => format!("refuse {}", wrong.why),
         NextStep::Interrupted(call) => format!("interrupted {}", call.tool.name()),
         NextStep::Rest(TurnEnd::Replied(text)) => format!("replied {text}"),
         NextStep::Rest(TurnEnd::Failed { why, error }) => format!("{why}: {error}"),

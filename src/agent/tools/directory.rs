@@ -120,6 +120,24 @@ fn beneath(dir: &OwnedFd, inner: &Path, flags: OFlags) -> std::io::Result<OwnedF
     }
 }
 
+/// The file with the reason of a refusal, for a control file.
+fn status_of(path: &str) -> Option<String> {
+    let (dir, file) = path.rsplit_once("/control/")?;
+    (!file.contains('/')).then(|| format!("{dir}/status.json"))
+}
+
+/// The sentence in `status.json`, if it is about this error: another caller may have been refused since.
+fn refusal(status: &MountPath, error: &std::io::Error) -> Option<Error> {
+    let mut text = String::new();
+    status.open_file(OFlags::NONBLOCK).ok()?.take(MAX_STATUS).read_to_string(&mut text).ok()?;
+    let status: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let refusal: Error = serde_json::from_value(status.get("error")?.clone()).ok()?;
+    (Some(refusal.errno()) == error.raw_os_error()).then_some(refusal)
+}
+
+/// The most of `status.json` that is read.
+const MAX_STATUS: u64 = 1 << 20;
+
 const PIPE: &str = "it is a pipe, which may wait for ever; set wait_until_ready to false";
 
 fn wait_flags(wait: bool) -> OFlags {
@@ -165,8 +183,11 @@ impl ToolBackend for MountTools {
         let (place, call) = (self.place(&call.path), call.clone());
         let tagged = tagged(&call.path, &call.content, &(self.id)());
         let link = tagged.as_ref().map(|(_, link)| self.place(link));
+        let status = status_of(&call.path).map(|status| self.place(&status));
         blocking(move || {
             let explain = explained(&call.path);
+            let refused =
+                |error| status.as_ref().and_then(|status| refusal(status, &error)).unwrap_or_else(|| explain(error));
             if call.create_parents {
                 place.make_parents().map_err(&explain)?;
             }
@@ -186,14 +207,16 @@ impl ToolBackend for MountTools {
                     }
                     File::from(made)
                 }
-                opened => opened.map_err(&explain)?,
+                opened => opened.map_err(&refused)?,
             };
             let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
-            file.write_all(content.as_bytes()).map_err(&explain)?;
-            // Regular files are acknowledged by fsync; control files and the like do not support it.
+            file.write_all(content.as_bytes()).map_err(&refused)?;
+            // Regular files are acknowledged by fsync, and control files refuse what is incomplete; a device knows no fsync.
             match file.sync_all() {
-                Err(error) if !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
-                    return Err(explain(error));
+                Err(error)
+                    if status.is_some() || !matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) =>
+                {
+                    return Err(refused(error));
                 }
                 _ => drop(file),
             }

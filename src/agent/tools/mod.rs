@@ -1,20 +1,23 @@
 //! The three tools of an agent, `file_read`, `file_write` and `file_list`: their arguments and results.
 //!
 //! A call means the same on the tree of this process and on a mount used by a program outside ([`ToolBackend`]). Used by
-//! the turns of an agent and by `cli`; it knows no models.
+//! the turns of an agent and by `cli`; of models it knows how tools are offered to them.
 
 pub mod directory;
 mod perform;
+mod shown;
 mod tagged;
 pub mod tree;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::model::OfferedTool;
 use acheron_base::nearest::nearest;
 
 pub use directory::MountTools;
 pub use perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend, perform};
+pub use shown::shown;
 
 /// Default and maximum sizes of a read and of a listing.
 const READ: u64 = 1 << 20;
@@ -94,6 +97,14 @@ const TOOLS: [(&str, &[&str]); 3] = [
     ("file_list", &["path", "recursive", "max_entries"]),
 ];
 
+fn about(name: &str) -> &'static str {
+    match name {
+        "file_read" => "Reads a file. Waits until it is ready, unless wait_until_ready is false.",
+        "file_write" => "Writes a file: replaces it, or appends. A write to a control file calls a service.",
+        _ => "Lists a directory.",
+    }
+}
+
 impl ToolCall {
     /// Whether there is a tool of that name.
     pub fn is_tool(name: &str) -> bool {
@@ -107,6 +118,25 @@ impl ToolCall {
             "properties": {"name": {"enum": names}, "arguments": {"type": "object"}}});
         let calls = serde_json::json!({"type": "array", "minItems": 1, "maxItems": 1, "items": call});
         serde_json::json!({"type": "object", "required": ["tool_calls"], "properties": {"tool_calls": calls}})
+    }
+
+    /// The tools as they are offered to models that call them in their provider's own way.
+    pub fn offered() -> Vec<OfferedTool> {
+        let kind = |key: &str| match key {
+            "path" | "content" => "string",
+            "max_bytes" | "max_entries" => "integer",
+            _ => "boolean",
+        };
+        let offered = |(name, known): &(&'static str, &[&str])| {
+            let plain = known.iter().map(|key| key.trim_end_matches('!'));
+            let properties: Map<String, Value> =
+                plain.map(|key| (key.to_owned(), serde_json::json!({"type": kind(key)}))).collect();
+            let required: Vec<&str> = known.iter().filter_map(|key| key.strip_suffix('!')).collect();
+            let arguments = serde_json::json!({"type": "object", "properties": properties, "required": required,
+                "additionalProperties": false});
+            OfferedTool { name, about: about(name), arguments }
+        };
+        TOOLS.iter().map(offered).collect()
     }
 
     /// Parses a call of the tool `name`.

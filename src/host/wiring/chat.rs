@@ -9,6 +9,7 @@ use crate::agent::chat::Chat;
 use crate::agent::runtime::Settings;
 use crate::agent::runtimes::budget_of;
 use crate::host::HostState;
+use crate::model::ModelProtocol;
 use crate::spec::AgentSpec;
 use acheron_base::Result;
 use acheron_base::delimited::delimited;
@@ -17,10 +18,14 @@ pub fn open(env: &AgentEnv) -> Result<Chat> {
     let host = &env.host;
     let settings = settings(host, &env.agent, &host.profiles.get(&env.agent)?.spec)?;
     let (prompts, profiles) = (host.shared.prompts.clone(), host.profiles.clone());
-    let core = move |agent: &str| {
-        let core = prompts.text("runtime", "core", &json!({ "agent": agent }));
+    let core = move |agent: &str, protocol: ModelProtocol| {
+        let (key, built_in) = match protocol {
+            ModelProtocol::Json => ("core", include_str!("../../../prompts/runtime/core.md")),
+            ModelProtocol::Native => ("core_native", include_str!("../../../prompts/runtime/core_native.md")),
+        };
+        let core = prompts.text("runtime", key, &json!({ "agent": agent }));
         // The library reports a faulty override; the agent is not left without its contract.
-        let core = core.unwrap_or_else(|_| include_str!("../../../prompts/runtime/core.md").replace("$agent", agent));
+        let core = core.unwrap_or_else(|_| built_in.replace("$agent", agent));
         let Ok(profile) = profiles.get(agent) else { return core };
         match profile.spec.about.trim() {
             "" => core,

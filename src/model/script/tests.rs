@@ -94,6 +94,6 @@ fn a_bad_script_is_refused_by_its_line() {
 #[test]
 fn a_turn_goes_on_where_it_was_cut() {
     let script = Script::read("s", "\"one\"\n\"two\"\n\"three\"").unwrap();
-    script.resume(&["one".to_owned(), "two".to_owned()]);
+    script.resume(&["one", "two"].map(|text| ModelAnswer { text: text.to_owned(), ..ModelAnswer::default() }));
     assert_eq!(script.next("x").as_deref(), Some("three"));
 }

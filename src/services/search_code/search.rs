@@ -22,8 +22,10 @@ use acheron_base::{Code, Error, Result, quoted};
 const DEPTH: usize = 128;
 /// The longest line in bytes; a file with a longer one is skipped.
 const LONGEST_LINE: usize = 16 << 20;
-/// The size limit of all matches together, in bytes.
-const ANSWER: usize = 4 << 20;
+/// The most matches that are counted beyond those that are shown.
+const MAX_COUNTED: u64 = 10_000;
+/// A longer regular expression is checked by the search itself, not while the caller waits for its write.
+const QUICK_REGEX: usize = 256;
 /// How many files lie between two reports.
 const STRIDE: u64 = 256;
 
@@ -37,6 +39,8 @@ pub struct CodeQuery {
     pub glob: Option<String>,
     pub context: usize,
     pub max_results: usize,
+    /// The size of all matches together.
+    pub max_bytes: usize,
 }
 
 /// A line that matches.
@@ -62,9 +66,26 @@ pub struct CodeMatches {
     pub matches: Vec<CodeMatch>,
     /// There was more than is shown.
     pub truncated: bool,
+    /// How many more matches there are, counted up to 10,000.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(default)]
+    pub more: u64,
     pub files_searched: u64,
     /// Files and directories that could not be read, or whose name is not UTF-8.
     pub skipped: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// Checks what the query alone tells, quickly.
+pub fn check(query: &CodeQuery) -> Result<()> {
+    query.glob.as_deref().map(Glob::parse).transpose()?;
+    match query.regex && query.text.len() > QUICK_REGEX {
+        true => Ok(()),
+        false => matcher(query).map(drop),
+    }
 }
 
 /// Callbacks of a running search.
@@ -92,7 +113,7 @@ pub fn search(roots: &[ProjectDir], query: &CodeQuery, watch: &SearchControl) ->
             .after_context(query.context)
             .heap_limit(Some(LONGEST_LINE))
             .build(),
-        bytes: ANSWER,
+        bytes: query.max_bytes,
         found: CodeMatches::default(),
     };
     let (mut exists, mut refused) = (false, None);
@@ -105,7 +126,7 @@ pub fn search(roots: &[ProjectDir], query: &CodeQuery, watch: &SearchControl) ->
             Err(err) if err.code == Code::Forbidden => refused = Some(err),
             Err(err) => return Err(err),
         }
-        if search.found.truncated {
+        if search.found.more >= MAX_COUNTED {
             break;
         }
     }
@@ -179,7 +200,7 @@ impl CodeSearch<'_> {
         for (name, kind) in names {
             let path = if rel.is_empty() { name } else { format!("{rel}/{name}") };
             let at = root.path_of(&path);
-            if self.found.truncated {
+            if self.found.more >= MAX_COUNTED {
                 break;
             }
             // A directory covered by another bind is searched as a root of its own.
@@ -210,7 +231,11 @@ impl CodeSearch<'_> {
         };
         let path = root.path_of(rel);
         let room = self.query.max_results - self.found.matches.len();
+        let counted = MAX_COUNTED - self.found.more;
+        // After the first match without room, later ones that would fit are only counted: the answer is the beginning.
+        let room = if self.found.truncated { 0 } else { room };
         let mut gather = MatchSink::new(&path, &self.matcher, self.query.context, room, self.bytes);
+        gather.counted = counted;
         let reader = Stoppable { file, stopped: self.watch.stopped };
         let searched = self.searcher.search_reader(&self.matcher, reader, &mut gather);
         if (self.watch.stopped)() {
@@ -221,7 +246,8 @@ impl CodeSearch<'_> {
             self.found.skipped += 1;
         } else if !gather.binary {
             self.bytes = gather.bytes;
-            self.found.truncated |= gather.more;
+            self.found.truncated |= gather.more > 0;
+            self.found.more += gather.more;
             self.found.matches.extend(gather.found);
         }
         if self.found.files_searched % STRIDE == 1 {

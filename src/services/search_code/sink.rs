@@ -12,6 +12,8 @@ use super::search::CodeMatch;
 /// The length of the part of a long line that is shown around the match.
 const LINE: usize = 1000;
 const LEAD: usize = 200;
+/// The size of the keys of a match.
+const KEYS: usize = 64;
 
 pub struct MatchSink<'a> {
     pub path: &'a str,
@@ -21,8 +23,9 @@ pub struct MatchSink<'a> {
     pub room: usize,
     pub bytes: usize,
     pub found: Vec<CodeMatch>,
-    /// There was a match for which there was no room.
-    pub more: bool,
+    /// The matches for which there was no room, and how many of them are counted.
+    pub more: u64,
+    pub counted: u64,
     /// It is not text after all; what was found in it means nothing.
     pub binary: bool,
     /// The last lines, for what comes before a match.
@@ -32,28 +35,32 @@ pub struct MatchSink<'a> {
 impl<'a> MatchSink<'a> {
     pub fn new(path: &'a str, matcher: &'a RegexMatcher, context: usize, room: usize, bytes: usize) -> Self {
         let (found, recent) = (Vec::new(), VecDeque::new());
-        MatchSink { path, matcher, context, room, bytes, found, more: false, binary: false, recent }
+        MatchSink { path, matcher, context, room, bytes, found, more: 0, counted: u64::MAX, binary: false, recent }
     }
 
-    /// A line passes by: it comes after some matches and before others. Says whether more is wanted.
-    fn line(&mut self, number: u64, text: String) -> bool {
+    /// A line passes by: it comes after some matches and before others.
+    fn line(&mut self, number: u64, text: String) {
         let context = self.context as u64;
         let waiting = self.found.iter_mut().rev().take_while(|found| number <= found.line + context);
-        let mut waited_for = false;
         for found in waiting.filter(|found| found.line < number) {
-            found.after.push(text.clone());
+            if text.len() <= self.bytes {
+                found.after.push(text.clone());
+            }
             self.bytes = self.bytes.saturating_sub(text.len());
-            waited_for |= number < found.line + context;
-        }
-        if self.bytes == 0 {
-            self.more = true;
-            return false;
         }
         self.recent.push_back((number, text));
         if self.recent.len() > self.context {
             self.recent.pop_front();
         }
-        !self.more || waited_for
+    }
+}
+
+impl MatchSink<'_> {
+    /// Counts a match for which there is no room. Says whether more are counted.
+    fn pass_over(&mut self, number: u64, bytes: &[u8], start: usize) -> bool {
+        self.more += 1;
+        self.line(number, shown(bytes, start));
+        self.more < self.counted
     }
 }
 
@@ -64,23 +71,26 @@ impl Sink for MatchSink<'_> {
         let number = line.line_number().unwrap_or(0);
         let bytes = trimmed(line.bytes());
         let start = self.matcher.find(bytes).ok().flatten().map_or(0, |found| found.start());
-        if self.found.len() >= self.room {
-            self.more = true;
-            return Ok(self.line(number, shown(bytes, start)));
+        if self.found.len() >= self.room || self.more > 0 {
+            return Ok(self.pass_over(number, bytes, start));
         }
         let near = |at: &u64| *at + self.context as u64 >= number;
         let before: Vec<_> = self.recent.iter().filter(|(at, _)| near(at)).map(|(_, text)| text.clone()).collect();
         let column = String::from_utf8_lossy(&bytes[..start]).chars().count() as u64 + 1;
         let text = shown(bytes, start);
-        let size = before.iter().map(String::len).sum::<usize>() + text.len() + self.path.len();
-        self.bytes = self.bytes.saturating_sub(size);
-        let wanted = self.line(number, text.clone());
+        let size = before.iter().map(String::len).sum::<usize>() + text.len() + self.path.len() + KEYS;
+        if size > self.bytes {
+            return Ok(self.pass_over(number, bytes, start));
+        }
+        self.bytes -= size;
+        self.line(number, text.clone());
         self.found.push(CodeMatch { path: self.path.to_owned(), line: number, column, text, before, after: vec![] });
-        Ok(wanted)
+        Ok(true)
     }
 
     fn context(&mut self, _searcher: &Searcher, line: &SinkContext<'_>) -> io::Result<bool> {
-        Ok(self.line(line.line_number().unwrap_or(0), shown(trimmed(line.bytes()), 0)))
+        self.line(line.line_number().unwrap_or(0), shown(trimmed(line.bytes()), 0));
+        Ok(true)
     }
 
     fn binary_data(&mut self, _searcher: &Searcher, _offset: u64) -> io::Result<bool> {

@@ -10,7 +10,8 @@ use acheron_base::host_dir::Source;
 
 fn query(text: &str) -> CodeQuery {
     let text = text.to_owned();
-    CodeQuery { text, path: None, regex: false, case_sensitive: false, glob: None, context: 0, max_results: 200 }
+    let (max_results, max_bytes) = (200, 1 << 20);
+    CodeQuery { text, path: None, regex: false, case_sensitive: false, glob: None, context: 0, max_results, max_bytes }
 }
 
 fn put(dir: &Path, path: &str, text: impl AsRef<[u8]>) {
@@ -359,6 +360,37 @@ fn long_lines_are_shown_around_the_match_and_many_make_no_flood() {
     put(dir.path(), "many", format!("{} needle\n", "z".repeat(900)).repeat(20_000));
     let many = run(dir.path(), &CodeQuery { max_results: 5000, context: 50, ..query("needle") }).unwrap();
     assert!(many.truncated && many.matches.len() < 200, "{}", many.matches.len());
+}
+
+#[test]
+fn an_answer_stays_within_its_bytes_and_says_how_many_more_there_are() {
+    let dir = tempfile::tempdir().unwrap();
+    for file in ["a", "b", "c"] {
+        put(dir.path(), file, "a line with a needle in it\n".repeat(100));
+    }
+    let whole = run(dir.path(), &CodeQuery { max_results: 5000, ..query("needle") }).unwrap();
+    assert_eq!((whole.matches.len(), whole.more, whole.truncated), (300, 0, false));
+    for (max_results, max_bytes, context) in [(5000, 8192, 0), (5000, 8192, 3), (10, 8192, 0), (5000, 256, 0)] {
+        let some = run(dir.path(), &CodeQuery { max_results, max_bytes, context, ..query("needle") }).unwrap();
+        assert!(some.truncated && !some.matches.is_empty() && some.matches.len() <= max_results);
+        assert_eq!(some.matches.len() as u64 + some.more, 300, "{max_results} {max_bytes} {context}");
+        let size = serde_json::to_string(&some.matches).unwrap().len();
+        assert!(size <= max_bytes + max_bytes / 4, "{size} bytes instead of {max_bytes}");
+        let lines: Vec<_> = some.matches.iter().map(|it| (it.path.as_str(), it.line)).collect();
+        let first: Vec<_> = whole.matches.iter().take(lines.len()).map(|it| (it.path.as_str(), it.line)).collect();
+        assert_eq!(lines, first, "the answer is the beginning");
+    }
+}
+
+#[test]
+fn what_the_arguments_alone_tell_is_told_at_once() {
+    let bad = |change: CodeQuery| super::search::check(&change).unwrap_err().message;
+    assert!(
+        bad(CodeQuery { regex: true, ..query("(") }).starts_with("query is not a regular expression: unclosed group")
+    );
+    assert_eq!(bad(query("")), "query must not be empty");
+    assert!(bad(CodeQuery { glob: Some("[".into()), ..query("x") }).starts_with("glob"));
+    super::search::check(&CodeQuery { regex: true, ..query("a+") }).unwrap();
 }
 
 #[test]

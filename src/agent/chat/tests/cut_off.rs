@@ -21,7 +21,16 @@ fn intended(world: &World, line: &str) -> Arc<Job> {
     let (job_id, source, input) = ("job-1".to_owned(), TurnSource::Chat, "go".to_owned());
     transcript
         .append(vec![
-            TranscriptRecord::Began { at_ms: 1, job_id, source, input, limits, prices, strict: false },
+            TranscriptRecord::Began {
+                at_ms: 1,
+                job_id,
+                source,
+                input,
+                limits,
+                prices,
+                strict: false,
+                protocol: Default::default(),
+            },
             TranscriptRecord::Said {
                 at_ms: 1,
                 ms: 0,
@@ -37,7 +46,7 @@ fn intended(world: &World, line: &str) -> Arc<Job> {
 }
 
 /// The job of that turn.
-fn left(world: &World) -> Arc<Job> {
+pub(super) fn left(world: &World) -> Arc<Job> {
     let call = jobs::Call {
         agent: "ada".into(),
         service: SERVICE.into(),

@@ -3,6 +3,7 @@
 mod budget;
 mod cut_off;
 mod deviations;
+mod native;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -99,7 +100,7 @@ impl World {
         let (jobs, event_logs) = (context.jobs.clone(), context.event_logs.clone());
         let place = Arc::new(ConfinedDir::open(dir).unwrap());
         let (core, remember) = (
-            Arc::new(|id: &str| format!("You are {id}.")),
+            Arc::new(|id: &str, _: crate::model::ModelProtocol| format!("You are {id}.")),
             Arc::new(|| -> super::super::runtime::Remembering { Box::pin(async { Vec::new() }) }),
         );
         let ledger = Ledger::open((**store).clone(), context.clock.clone()).unwrap();
