@@ -21,7 +21,9 @@ pub enum AnswerForm {
 }
 
 /// The forms that servers have refused, by address, model and first form: the next one that may be tried.
-static TAKEN: LazyLock<Mutex<HashMap<(String, String, bool), AnswerForm>>> = LazyLock::new(Mutex::default);
+type TakenForms = HashMap<(String, String, bool), AnswerForm>;
+
+static TAKEN: LazyLock<Mutex<TakenForms>> = LazyLock::new(Mutex::default);
 
 impl AnswerForm {
     /// The form for a request to a server.

@@ -27,7 +27,8 @@ impl FakeModelServer {
     pub fn start(answer: impl Fn(&str, &Value) -> String + Send + Sync + 'static) -> FakeModelServer {
         FakeModelServer::responding(move |path, body| {
             let text = answer(path, body);
-            let body = json!({"model": "m", "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
+            let reason = if text.ends_with(CUT) { "length" } else { "stop" };
+            let body = json!({"model": "m", "choices": [{"message": {"content": text}, "finish_reason": reason}],
                 "usage": {"prompt_tokens": 7, "completion_tokens": 5}});
             ("application/json", body.to_string())
         })

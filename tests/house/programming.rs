@@ -34,7 +34,8 @@ fn the_programs_of_the_page_wait_for_their_event() {
 #[test]
 fn acheron_wait_ends_with_the_first_of_its_paths() {
     let house = TestHost::new();
-    let output = run(&house, &["acheron", "wait", "agents/self/events/sources/time/after/20.json", "agents/self/memory"]);
+    let output =
+        run(&house, &["acheron", "wait", "agents/self/events/sources/time/after/20.json", "agents/self/memory"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(said.starts_with(house.root().to_str().unwrap()) && said.ends_with("20.json\n"), "{output:?}");
 

@@ -147,10 +147,7 @@ fn sed_changes_a_memory_and_a_page_in_place() {
 #[test]
 fn sponge_soaks_up_into_a_memory() {
     let house = with_a_memory();
-    assert_eq!(
-        house.says(&format!("tr a-z A-Z < {FORD} | sponge {FORD}; cat {FORD}")),
-        "THE FORD IS AT THE WILLOW.\n"
-    );
+    assert_eq!(house.says(&format!("tr a-z A-Z < {FORD} | sponge {FORD}; cat {FORD}")), "THE FORD IS AT THE WILLOW.\n");
 }
 
 #[test]

@@ -298,10 +298,12 @@ impl Server {
     pub fn create(self: &Arc<Self>, req: &Request, parent: u64, name: &OsStr, flags: i32, reply: ReplyCreate) {
         let (how, caller) = (attributes::open_mode(flags), self.caller(req));
         match self.child(parent, name) {
-            Ok(child) => self.now_or_in_pool(child.is_quick(), move |server| match server.stands_for(&caller, &child) {
-                Some(of) => server.create_draft(&caller, &child, of, how, reply),
-                None => server.create_child(child, &caller, how, reply),
-            }),
+            Ok(child) => {
+                self.now_or_in_pool(child.is_quick(), move |server| match server.stands_for(&caller, &child) {
+                    Some(of) => server.create_draft(&caller, &child, of, how, reply),
+                    None => server.create_child(child, &caller, how, reply),
+                });
+            }
             Err(error) => reply.error(errno(&error)),
         }
     }

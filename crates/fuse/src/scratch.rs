@@ -2,6 +2,7 @@
 //! `scratch_requests`.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
@@ -54,11 +55,12 @@ impl ScratchFiles {
     /// Makes an empty one.
     pub fn make(self: &Arc<Self>, caller: &Caller, path: &str, of: Option<Arc<dyn File>>) -> Result<ScratchFile> {
         let mut drafts = self.drafts.lock();
-        if !drafts.contains_key(&caller.pid) {
-            let pidfd = Arc::new(opened(caller.pid)?);
-            drafts.insert(caller.pid, Process { pidfd, drafts: HashMap::new() });
-        }
-        let Some(process) = drafts.get_mut(&caller.pid) else { return Err(unseen()) };
+        let process = match drafts.entry(caller.pid) {
+            Entry::Occupied(process) => process.into_mut(),
+            Entry::Vacant(free) => {
+                free.insert(Process { pidfd: Arc::new(opened(caller.pid)?), drafts: HashMap::new() })
+            }
+        };
         if process.drafts.len() >= EACH && !process.drafts.contains_key(path) {
             let code = Code::Os(libc::EDQUOT);
             return Err(Error::new(code, format!("a process has at most {EACH} unfinished files here")));

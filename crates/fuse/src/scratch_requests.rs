@@ -91,7 +91,8 @@ impl Server {
                 None => self.commit(caller, file, from.path.clone(), to),
             });
         }
-        let Some(Node::File(file)) = from.dir.lookup(from.name()).filter(|_| from.dir.lookup(to.name()).is_none()) else {
+        let Some(Node::File(file)) = from.dir.lookup(from.name()).filter(|_| from.dir.lookup(to.name()).is_none())
+        else {
             return None;
         };
         let caller = self.caller(by);
@@ -127,7 +128,13 @@ impl Server {
 
     /// A copy of the file takes the new name, for a program that keeps the old bytes as its backup and then writes the file
     /// anew. The file itself stays where it is.
-    fn set_aside(self: &Arc<Self>, caller: Caller, file: Arc<dyn File>, from: &ChildName, to: &ChildName) -> Answer<()> {
+    fn set_aside(
+        self: &Arc<Self>,
+        caller: Caller,
+        file: Arc<dyn File>,
+        from: &ChildName,
+        to: &ChildName,
+    ) -> Answer<()> {
         let handle = self.tree.may_write(&caller, &*file, &from.path);
         let handle = handle.and_then(|()| self.tree.open(&caller, &Node::File(file), &from.path, Open::READ));
         let (server, path) = (self.clone(), to.path.clone());

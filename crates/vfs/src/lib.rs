@@ -207,7 +207,7 @@ pub trait Dir: Send + Sync {
 
     /// Makes a directory called `name` (`mkdir(2)`).
     fn make_dir(&self, _caller: &Caller, name: &str) -> Answer<Node> {
-        Answer::refuse(Error::forbidden(format!("no directory can be made here: `{name}`")))
+        Answer::refuse(not_permitted(format!("no directory can be made here: `{name}`")))
     }
 
     /// Removes the directory called `name` (`rmdir(2)`).
@@ -217,7 +217,7 @@ pub trait Dir: Send + Sync {
 
     /// Makes and opens a file called `name` (`open(2)` with `O_CREAT`).
     fn create(&self, _caller: &Caller, name: &str, _how: Open) -> Result<(Node, Box<dyn Handle>)> {
-        Err(Error::forbidden(format!("no file can be made here: `{name}`")))
+        Err(not_permitted(format!("no file can be made here: `{name}`")))
     }
 
     /// Whether [`create`](Dir::create) makes files with names like this one, so that their drafts may be made, too.

@@ -190,7 +190,8 @@ fn extension(name: &str) -> Option<&str> {
 
 /// Names that programs make up without the real one.
 fn is_made_up(name: &str) -> bool {
-    let sed = name.strip_prefix("sed").is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|b| b.is_ascii_alphanumeric()));
+    let sed =
+        name.strip_prefix("sed").is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|b| b.is_ascii_alphanumeric()));
     let temporary = name.starts_with(".tmp") || name.starts_with("tmp");
     sed || name == "4913" || temporary && extension(name).is_none_or(|end| !matches!(end, "json" | "md" | "txt"))
 }

@@ -194,12 +194,13 @@ impl ToolBackend for MountTools {
             let how = if call.append { OFlags::APPEND } else { OFlags::TRUNC };
             let how = how | OFlags::WRONLY | wait_flags(call.wait_until_ready);
             let mut file = match place.open_file(how) {
-                // If nothing can be created there, report that the file is missing.
                 Err(missing) if missing.kind() == ErrorKind::NotFound => {
                     // A pipe that was put there meanwhile is not waited for.
                     let made = place.open(how | OFlags::CREATE | OFlags::NONBLOCK);
                     let made = made.map_err(|error| match error.raw_os_error() {
-                        Some(libc::EPERM) => explain(missing),
+                        Some(libc::EPERM | libc::EACCES) => {
+                            Error::forbidden(format!("`{}` does not exist and cannot be made", call.path))
+                        }
                         _ => explain(error),
                     })?;
                     if call.wait_until_ready {

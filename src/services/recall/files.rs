@@ -186,7 +186,7 @@ impl Dir for WikiDir {
     }
 
     fn takes_new(&self, name: &str) -> bool {
-        matches!(self.view, View::Nodes) && super::wiki::check(&self.path(name)).is_ok()
+        matches!(self.view, View::Nodes) && check_path(&self.path(name)).is_ok()
     }
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {

@@ -61,8 +61,17 @@ fn a_made_up_name_will_do_where_something_takes_writes() {
 #[test]
 fn a_mistyped_name_is_a_mistake() {
     let dir = control();
-    let names =
-        ["craete.json", "my-create.json", "create.json.json", "x.json", "README.md.tmp", "sed12", "tmp.json", "notes", ""];
+    let names = [
+        "craete.json",
+        "my-create.json",
+        "create.json.json",
+        "x.json",
+        "README.md.tmp",
+        "sed12",
+        "tmp.json",
+        "notes",
+        "",
+    ];
     for name in names {
         assert_eq!(stands(&dir, name), None, "{name}");
     }
