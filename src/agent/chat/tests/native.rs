@@ -183,7 +183,8 @@ async fn a_script_with_one_call_per_answer_means_the_same_in_both_protocols() {
         let dir = tempfile::tempdir().unwrap();
         let world = World::new(dir.path(), Settings { protocol, ..thinking(&lines) });
         assert_eq!(world.say("go").await, "counted\n");
-        let log = world.read("jobs/last/log.txt").await;
+        let status: Value = serde_json::from_str(&world.read("chat/status.json").await).unwrap();
+        let log = world.read(&format!("jobs/{}/log.txt", status["job_id"].as_str().unwrap())).await;
         let rounds: Vec<String> = log
             .lines()
             .filter(|line| line.contains("round "))
