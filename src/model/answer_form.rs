@@ -20,8 +20,11 @@ pub enum AnswerForm {
     Free,
 }
 
+/// An address, a model, and whether tools are offered.
+type FormKey = (String, String, bool);
+
 /// The forms that servers have refused, by address, model and first form: the next one that may be tried.
-static TAKEN: LazyLock<Mutex<HashMap<(String, String, bool), AnswerForm>>> = LazyLock::new(Mutex::default);
+static TAKEN: LazyLock<Mutex<HashMap<FormKey, AnswerForm>>> = LazyLock::new(Mutex::default);
 
 impl AnswerForm {
     /// The form for a request to a server.
@@ -64,6 +67,6 @@ impl AnswerForm {
     }
 }
 
-fn key(server: &ModelServer, form: AnswerForm) -> (String, String, bool) {
+fn key(server: &ModelServer, form: AnswerForm) -> FormKey {
     (server.base_url.clone(), server.model.clone(), form == AnswerForm::Reasoning)
 }

@@ -1,6 +1,6 @@
 //! The Anthropic Messages API.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::answer_form::AnswerForm;
 use super::call_assembly::CallFragment;
@@ -139,7 +139,7 @@ fn block(block: &Value, number: Option<u64>, answer: &mut PartialAnswer) {
         "tool_use" => {
             let word = |key: &str| block[key].as_str().unwrap_or_default();
             // In a stream the object is empty, and its text follows.
-            let input = block["input"].as_object().filter(|input| !input.is_empty()).map(Map::clone);
+            let input = block["input"].as_object().filter(|input| !input.is_empty()).cloned();
             let arguments = input.map(|input| Value::Object(input).to_string()).unwrap_or_default();
             answer.call(CallFragment { number, id: word("id"), name: word("name"), arguments: &arguments });
         }
@@ -164,7 +164,7 @@ fn delta(delta: &Value, number: Option<u64>, answer: &mut PartialAnswer) {
         }
         "signature_delta" => grow(answer, "thinking", "signature", piece("signature")),
         "input_json_delta" => {
-            answer.call(CallFragment { number, arguments: piece("partial_json"), ..Default::default() })
+            answer.call(CallFragment { number, arguments: piece("partial_json"), ..Default::default() });
         }
         _ => (),
     }

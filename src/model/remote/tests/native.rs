@@ -268,9 +268,10 @@ async fn calls<V: NativeProtocol>() {
     // The arguments of a call count while they come.
     let server = TestServer::open::<V>(vec![ServerAction::Body("text/event-stream", V::calls_streamed())]).await;
     let mut given = String::new();
-    let mut watch = |piece| match piece {
-        AnswerPiece::Call(text) => given.push_str(&text),
-        _ => (),
+    let mut watch = |piece| {
+        if let AnswerPiece::Call(text) = piece {
+            given.push_str(&text);
+        }
     };
     remote::<V>(&server.url, ShortTimeout::Nowhere).answer(&offering(vec![]), &mut watch).await.unwrap();
     assert!(given.starts_with(READ) && given.len() >= READ.len() + LIST.len(), "{given}");
