@@ -20,10 +20,11 @@ pub enum AnswerForm {
     Free,
 }
 
-/// The forms that servers have refused, by address, model and first form: the next one that may be tried.
-type TakenForms = HashMap<(String, String, bool), AnswerForm>;
+/// An address, a model, and whether tools are offered.
+type FormKey = (String, String, bool);
 
-static TAKEN: LazyLock<Mutex<TakenForms>> = LazyLock::new(Mutex::default);
+/// The forms that servers have refused, by address, model and first form: the next one that may be tried.
+static TAKEN: LazyLock<Mutex<HashMap<FormKey, AnswerForm>>> = LazyLock::new(Mutex::default);
 
 impl AnswerForm {
     /// The form for a request to a server.
@@ -66,6 +67,6 @@ impl AnswerForm {
     }
 }
 
-fn key(server: &ModelServer, form: AnswerForm) -> (String, String, bool) {
+fn key(server: &ModelServer, form: AnswerForm) -> FormKey {
     (server.base_url.clone(), server.model.clone(), form == AnswerForm::Reasoning)
 }

@@ -101,7 +101,7 @@ fn scripted() -> TestHost {
     let wait = json!({"tool_calls": [{"name": "file_read", "arguments": {"path": "agents/self/events/sources/user/never.json"}}]});
     let lines = [
         json!({"when": "^.*hello$", "repeat": true, "answer": format!("<think>let me look around</think>{list}")}),
-        json!({"when": "files", "repeat": true, "answer": say("I have looked around")}),
+        json!({"when": "\"files\":", "repeat": true, "answer": say("I have looked around")}),
         json!({"when": "wait", "repeat": true, "answer": wait}),
     ];
     let spec =

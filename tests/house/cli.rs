@@ -361,7 +361,7 @@ CALLS
             {"error":{"code":"invalid_payload","message":"query is not a regular expression: unclosed group; without \"regex\": true it is taken literally"}}
             {"error":{"code":"unknown_operation","message":"search_code has no operation `fly`; operations are search"}}
             {"error":{"code":"invalid_payload","message":"the message is empty"}}
-            {"error":{"code":"forbidden","message":"`/agents/self/chat/control/reply`: Permission denied (os error 13)"}}
+            {"error":{"code":"forbidden","message":"only charon itself may write its reply; write to control/input instead"}}
             = 0
         "#]],
     );

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
-use std::time::SystemTime;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use super::{Answer, Caller, Dir, File, Handle, Kind, Node, Open, Stat};
+use super::{Answer, Caller, Dir, File, Handle, Kind, Node, Open, STARTED, Stat};
 use acheron_base::{Error, Result};
 
 /// The length limit of one file, in bytes: more than any file of the tree takes.
@@ -23,7 +22,7 @@ pub struct ScratchFile(Arc<Scratch>);
 
 struct Scratch {
     owner: u32,
-    bytes: Mutex<(Vec<u8>, SystemTime)>,
+    bytes: Mutex<Vec<u8>>,
     mode: AtomicU16,
     /// What all scratch files hold.
     together: Arc<AtomicUsize>,
@@ -32,10 +31,9 @@ struct Scratch {
 impl ScratchFile {
     /// An empty file of the process of `caller`. `together` counts the bytes of all files that share it.
     pub fn new(caller: &Caller, together: &Arc<AtomicUsize>) -> ScratchFile {
-        let bytes = Mutex::new((Vec::new(), SystemTime::now()));
         ScratchFile(Arc::new(Scratch {
             owner: caller.pid,
-            bytes,
+            bytes: Mutex::default(),
             mode: AtomicU16::new(0o600),
             together: together.clone(),
         }))
@@ -48,7 +46,7 @@ impl ScratchFile {
 
     /// What was written.
     pub fn bytes(&self) -> Bytes {
-        Bytes::copy_from_slice(&self.0.bytes.lock().0)
+        Bytes::copy_from_slice(&self.0.bytes.lock())
     }
 
     /// Sets the permission bits that are shown. They mean nothing here, but programs look whether they were set.
@@ -61,18 +59,16 @@ impl ScratchFile {
         let end = usize::try_from(offset).ok().and_then(|offset| offset.checked_add(data.len()));
         let end = end.filter(|end| *end <= LONGEST).ok_or_else(too_large)?;
         let mut bytes = self.0.bytes.lock();
-        let length = bytes.0.len();
-        self.resize(&mut bytes.0, length.max(end))?;
-        bytes.0[end - data.len()..end].copy_from_slice(data);
-        bytes.1 = SystemTime::now();
+        let length = bytes.len();
+        self.resize(&mut bytes, length.max(end))?;
+        bytes[end - data.len()..end].copy_from_slice(data);
         Ok(())
     }
 
     fn truncate(&self, size: u64) -> Result<()> {
         let size = usize::try_from(size).ok().filter(|size| *size <= LONGEST).ok_or_else(too_large)?;
         let mut bytes = self.0.bytes.lock();
-        self.resize(&mut bytes.0, size)?;
-        bytes.1 = SystemTime::now();
+        self.resize(&mut bytes, size)?;
         Ok(())
     }
 
@@ -91,7 +87,7 @@ impl ScratchFile {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        self.together.fetch_sub(self.bytes.get_mut().0.len(), Ordering::Relaxed);
+        self.together.fetch_sub(self.bytes.get_mut().len(), Ordering::Relaxed);
     }
 }
 
@@ -106,7 +102,7 @@ impl File for ScratchFile {
 
     fn stat(&self) -> Stat {
         let bytes = self.0.bytes.lock();
-        Stat { size: bytes.0.len() as u64, modified: bytes.1 }
+        Stat { size: bytes.len() as u64, modified: STARTED }
     }
 
     fn mode(&self) -> u16 {
@@ -132,9 +128,9 @@ struct ScratchHandle {
 impl Handle for ScratchHandle {
     fn read(&self, offset: u64, size: usize) -> Answer<Bytes> {
         let bytes = self.file.0.bytes.lock();
-        let begin = usize::try_from(offset).map_or(bytes.0.len(), |offset| offset.min(bytes.0.len()));
-        let end = begin.saturating_add(size).min(bytes.0.len());
-        Answer::ok(Bytes::copy_from_slice(&bytes.0[begin..end]))
+        let begin = usize::try_from(offset).map_or(bytes.len(), |offset| offset.min(bytes.len()));
+        let end = begin.saturating_add(size).min(bytes.len());
+        Answer::ok(Bytes::copy_from_slice(&bytes[begin..end]))
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> Answer<()> {

@@ -31,7 +31,9 @@ impl GameSession {
         };
         asked.unwrap_or_else(|fault| {
             tracing::warn!(%fault, campaign = id, "the narrator failed, and the rules engine tells the turn");
-            Some(json!({FAILED: fault.message}))
+            // What stands in backquotes is taken for code and cut; a sentence of this host names settings so.
+            let ours = fault.code != Code::ProviderError;
+            Some(json!({FAILED: if ours { fault.message.replace('`', "\"") } else { fault.message }}))
         })
     }
 
