@@ -331,7 +331,7 @@ CALLS
             {"path":"/agents/self/events/sources/user.json","content":"","bytes":0,"truncated":false,"ready":false}
             {"path":"/agents","entries":[{"path":"/agents/charon","type":"directory","size":0},{"path":"/agents/self","type":"link","size":0}],"truncated":false}
             {"error":{"code":"not_found","message":"`/nowhere`: No such file or directory (os error 2)"}}
-            {"error":{"code":"not_found","message":"`/agents/self/search_code/control/fly.json`: No such file or directory (os error 2)"}}
+            {"error":{"code":"forbidden","message":"`/agents/self/search_code/control/fly.json` does not exist and cannot be made"}}
             {"error":{"code":"invalid_payload","message":"not a call: expected ident at line 1 column 2; it is {\"name\":\"file_read\",\"arguments\":{\"path\":\"/README.md\"}}"}}
             {"error":{"code":"unknown_operation","message":"there is no tool `fly`; the tools are file_read, file_write and file_list"}}
             {"id":"last","path":"/meta","entries":[{"path":"/meta/health.json","type":"file","size":0}],"truncated":true}

@@ -170,7 +170,7 @@ fn a_player_reads_the_files_of_the_campaign_and_writes_none() {
             Jun puts the pen down: nine boats in nine spring tides, and the keeper stood on the quay for the last of them
             ! bash: line 12: index.md: Permission denied
             ! rm: cannot remove 'index.md': Operation not permitted
-            ! bash: line 12: new.md: Operation not permitted
+            ! bash: line 12: new.md: Permission denied
         "#]],
     );
 }

@@ -66,6 +66,7 @@ fn a_story_ends_is_read_as_one_page_and_is_played_on() {
         The story goes on after its ending: The House by the Stream.
         0
         true
+        ! bash: line 68: echo: write error: Invalid argument
     "#]]);
 }
 

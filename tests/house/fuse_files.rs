@@ -185,7 +185,7 @@ fn one_pass_shows_one_version() {
          stat -c %s live.txt; echo x > live.txt; wc -c < live.txt",
         expect![[r#"
             0123
-            0
+            200000
             200000
             ! bash: line 2: live.txt: Permission denied
         "#]],
@@ -272,7 +272,7 @@ chmod 777 control/echo.json; chown 1 control/echo.json; mv control/echo.json x; 
             taken
             ["unknown operation \"fly\"","the command is incomplete: its JSON object has no end","a command is a JSON object, such as {\"op\": \"...\"}","a command is a JSON object, such as {\"op\": \"...\"}"]
             all
-            0
+            15
             touched
             ! bash: line 5: echo: write error: Operation not supported
             ! bash: line 7: echo: write error: Invalid argument
@@ -282,11 +282,11 @@ chmod 777 control/echo.json; chown 1 control/echo.json; mv control/echo.json x; 
             ! chown: changing ownership of 'control/echo.json': Operation not permitted
             ! mv: cannot move 'control/echo.json' to 'x': Operation not permitted
             ! rm: cannot remove 'control/echo.json': Operation not permitted
-            ! ln: failed to create hard link 'x' => 'control/echo.json': Operation not permitted
-            ! touch: cannot touch 'x': Operation not permitted
-            ! mkdir: cannot create directory 'y': Operation not permitted
-            ! ln: failed to create symbolic link 'b': Operation not permitted
-            ! mknod: p: Operation not permitted
+            ! ln: failed to create hard link 'x' => 'control/echo.json': Permission denied
+            ! touch: cannot touch 'x': Permission denied
+            ! mkdir: cannot create directory 'y': Permission denied
+            ! ln: failed to create symbolic link 'b': Permission denied
+            ! mknod: p: Permission denied
             ! rmdir: failed to remove 'many': Operation not permitted
         "#]],
     );

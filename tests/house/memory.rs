@@ -80,9 +80,9 @@ fn a_directory_is_a_note() {
             4
             fly
             ! mkdir: cannot create directory 'idea': File exists
-            ! mkdir: cannot create directory 'Idea': Invalid argument
+            ! mkdir: cannot create directory 'Idea': Permission denied
             ! rm: cannot remove 'idea/content': Operation not permitted
-            ! touch: cannot touch 'idea/new': Operation not permitted
+            ! touch: cannot touch 'idea/new': Permission denied
             ! cat: idea/content: No such file or directory
             ! rmdir: failed to remove 'idea': No such file or directory
         "#]],

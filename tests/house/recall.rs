@@ -240,7 +240,7 @@ fn the_wiki_is_files() {
             1: [[Nobody]] not_found
             Takes the [[Obol]], knows [[Nobody]].
             3
-            ! bash: line 14: nodes/semantic/note.txt: Invalid argument
+            ! bash: line 14: nodes/semantic/note.txt: Permission denied
             ! bash: line 15: nodes/sleep.md/x: No such file or directory
             ! rmdir: failed to remove 'nodes/semantic': Directory not empty
             ! cat: by/orphans/semantic/River.md: No such file or directory

@@ -143,13 +143,13 @@ fn what_the_tree_does_not_allow_is_not_permitted() {
         head -c 1100000 /dev/zero | tr '\0' ' ' > agents/self/events/control/signal.json
         "#,
         expect![[r#"
-            ! touch: cannot touch 'agents/self/x': Operation not permitted
-            ! mkdir: cannot create directory 'agents/self/x': Operation not permitted
+            ! touch: cannot touch 'agents/self/x': Permission denied
+            ! mkdir: cannot create directory 'agents/self/x': Permission denied
             ! rm: cannot remove 'README.md': Operation not permitted
             ! mv: cannot move 'README.md' to 'agents/README.md': Operation not permitted
             ! bash: line 6: README.md: Permission denied
             ! bash: line 7: agents/self/events/log.ndjson: Permission denied
-            ! ln: failed to create symbolic link 'b': Operation not permitted
+            ! ln: failed to create symbolic link 'b': Permission denied
             ! bash: line 9: printf: write error: Invalid argument
             ! tr: write error: File too large
             ! tr: write error

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use super::GameSession;
-use acheron_base::{Error, Result};
+use acheron_base::{Code, Error, Result};
 use acheron_dm::brief::Brief;
 use acheron_dm::proposal::FAILED;
 
