@@ -45,6 +45,15 @@ fn lines(place: &Path) -> Vec<usize> {
     fs::read_to_string(place.join("here/lines")).unwrap().lines().map(|line| line.parse().unwrap()).collect()
 }
 
+/// Waits for so many lines, for as long as there are ever more of them.
+fn goes_on(place: &Path, wanted: usize) {
+    let mut seen = 0;
+    while seen < wanted {
+        until("the turn goes on", || lines(place).len() > seen);
+        seen = lines(place).len();
+    }
+}
+
 /// The bytes of the agent's turns.
 fn bytes(place: &Path) -> u64 {
     life::turn_records(&place.join("state"), life::AGENT).iter().map(|record| record.len() as u64).sum()
@@ -64,7 +73,7 @@ fn a_turn_of_very_many_calls_that_is_killed_again_and_again_ends_once_and_grows_
             put(&life.agent().join("chat/control/input"), &"word ".repeat(TOKENS * 4 / 5)).unwrap();
         }
         let wanted = (kill + 1) * calls / (kills + 1);
-        until("the turn goes on", || lines(place.path()).len() >= wanted.saturating_sub(kill));
+        goes_on(place.path(), wanted.saturating_sub(kill));
         life.kill();
         let (now, size) = (lines(place.path()).len(), bytes(place.path()));
         if kill > 0 && now > done {

@@ -10,9 +10,9 @@ use async_trait::async_trait;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::FileWrite;
 use super::perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend};
 use super::tagged::{job_of, tagged};
+use super::{FileWrite, cannot_be_made};
 use acheron_base::{Code, Error, Result, blocking};
 use acheron_vfs::Smallest;
 
@@ -198,9 +198,7 @@ impl ToolBackend for MountTools {
                     // A pipe that was put there meanwhile is not waited for.
                     let made = place.open(how | OFlags::CREATE | OFlags::NONBLOCK);
                     let made = made.map_err(|error| match error.raw_os_error() {
-                        Some(libc::EPERM | libc::EACCES) => {
-                            Error::forbidden(format!("`{}` does not exist and cannot be made", call.path))
-                        }
+                        Some(libc::EPERM | libc::EACCES) => cannot_be_made(&call.path),
                         _ => explain(error),
                     })?;
                     if call.wait_until_ready {

@@ -194,6 +194,11 @@ impl ToolCall {
     }
 }
 
+/// The refusal of a write to a name that is not there and that its directory does not take. A hidden name is refused the same way.
+fn cannot_be_made(path: &str) -> acheron_base::Error {
+    acheron_base::Error::forbidden(format!("`{path}` does not exist and cannot be made"))
+}
+
 /// The result of a failed call.
 pub fn failure(error: &acheron_base::Error) -> Value {
     serde_json::json!({ "error": error })

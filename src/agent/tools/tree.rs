@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::FileWrite;
 use super::perform::{EntryKind, ListedEntry, ReadBytes, ToolBackend};
 use super::tagged::{job_of, tagged};
+use super::{FileWrite, cannot_be_made};
 use acheron_base::{Code, Error, Result, blocking};
 use acheron_vfs::{Answer, Caller, Dir, Handle, Node, Open, Resolved, Tree};
 
@@ -58,8 +58,7 @@ impl TreeTools {
             dir = self.make_dirs(dir, &dirs).await?;
         }
         match dir.create(&self.caller, name, how) {
-            // If nothing can be created there, report that the file is missing.
-            Err(error) if error.code == Code::Os(libc::EPERM) => Err(missing),
+            Err(error) if error.code == Code::Os(libc::EPERM) => Err(cannot_be_made(&call.path)),
             made => Ok(made?.1),
         }
     }
