@@ -71,7 +71,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
             alone,
             Aim::AtMost(1.5),
         )
-        .because("1.49 to 1.68 in five runs: the rows of the job and its event, and two changes of thread, are what is added"),
+        .because("1.49, 1.65 and 1.68 in three runs: the rows of the job and its event, and two changes of thread, are what is added"),
         Figure::ratio("invoke, effect read, 64 at once ÷ two bare round trips", per_call(look), Aim::AtMost(1.35))
             .because("measured, of 34 µs a call: 24 the session, 10 the callers; a job has a name, a status and an entry in the job list"),
         Figure::ratio("the same, 64 callers of one control file", per_call(shared), Aim::Told),

@@ -26,7 +26,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
     let quiet = watched(house.pid(), Duration::from_secs(if run.quick { 1 } else { 10 }));
     vec![
         Figure::ratio("start to an answering mount ÷ /bin/true", again, Aim::AtMost(20.0))
-            .because("profiled, of the start: a seventh opens the database and reads its schema, an eighth makes the contracts, a tenth compiles the schemas of the prompts, a tenth loads the program itself, a tenth starts threads; a third of all are page faults"),
+            .because("profiled: of the start of the host, three fifths open the services of the agent, an eighth the database, an eighth the library of prompts"),
         Figure::ratio("the same, making the state", fresh, Aim::Told),
         Figure::number("idle RSS", rss, "MiB", Aim::AtMost(20.0)).detail(format!(
             "{} threads, {} KiB of it its own",
