@@ -242,7 +242,7 @@ fn what_was_asked_is_told_whatever_the_narrator_says() {
     assert!(output.contains("[Result]\nJun turns a page.\n\nJun Tallow: \"Nine boats"), "{output}");
     assert!(game.files[&game.session()].contains("- Told: ") && game.files[&game.session()].contains("Nine boats"));
     let output = game.propose("[MANAGE]{inventory}", json!({"prose": "Wind."})).unwrap();
-    assert!(output.contains("Wind.\n\nNothing is carried."), "{output}");
+    assert!(output.contains("Wind.\n\nThe pack is opened.") && output.contains("| The dagger | "), "{output}");
     let fact = game.world.object("@lantern_quay").unwrap().facts[0].text.clone();
     let output = game.propose("[LOOK]{the boat}", json!({"prose": "Wind."})).unwrap();
     assert!(output.contains(fact.trim_end_matches('.')), "{output}");
