@@ -9,7 +9,7 @@ use dashmap::DashMap;
 use parking_lot::RwLock;
 
 use super::ask::OpenedModel;
-use super::budget::BudgetLimits;
+use super::budget::{BudgetLimits, Spent};
 use super::chat::Chat;
 use super::ledger::Ledger;
 use super::runtime::{AgentRuntime, AgentState, Core, Remember, Remembering, Settings};
@@ -151,6 +151,11 @@ impl AgentRuntimes {
     pub fn chat(&self, agent: &str) -> Result<Chat> {
         let found = self.members.get(agent).map(|member| member.chat.clone());
         found.ok_or_else(|| Error::not_found(format!("there is no agent `{agent}`")))
+    }
+
+    /// What an agent has used up.
+    pub fn spent(&self, agent: &str) -> Spent {
+        self.ledger.spent(agent)
     }
 
     /// Forgets what an agent has used up: nothing is left of it.

@@ -37,6 +37,10 @@ pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
             command.arg(flag).arg(value);
         }
     }
+    if mount.leased {
+        // No project of the machine's root is bound: programs bring theirs.
+        command.arg("--leased").current_dir("/");
+    }
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(written).spawn()?;
     let mut said = String::new();
     if let Some(stdout) = &mut child.stdout {

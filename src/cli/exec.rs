@@ -8,10 +8,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::place::PlaceArgs;
+use super::run::{compose, find};
 use super::{CommandResult, Failure, root};
 use crate::services::terminal;
 use acheron_base::{Code, Error};
-use acheron_sandbox::{ForegroundEnd, Plan, Terminal};
+use acheron_sandbox::{ForegroundEnd, Plan};
 
 /// Run a program in an agent's sandbox, as that agent.
 ///
@@ -29,6 +31,8 @@ pub struct ExecArgs {
     /// Agent whose sandbox to use
     #[arg(long, value_name = "ID")]
     agent: String,
+    #[command(flatten)]
+    place: PlaceArgs,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
@@ -38,17 +42,17 @@ impl ExecArgs {
     pub fn run(self) -> CommandResult {
         let root = root::choose_living(self.root.as_deref())?;
         let (mut plan, mut foreground) = plan(&root, &self.agent)?;
-        plan.argv = self.command;
-        plan.terminal = Terminal::Shared;
-        for name in ["TERM", "COLORTERM"] {
-            if let Ok(value) = std::env::var(name) {
-                plan.env.insert(name.to_owned(), value);
-            }
-        }
+        let home = match &self.place.home {
+            Some(home) => std::path::absolute(home)?,
+            None => state_of(&root)?.join("agents").join(&self.agent).join("home"),
+        };
+        let more = self.place.additions(&home, Path::new("/home"))?;
+        program(&mut plan, &self.command);
+        compose::add(&mut plan, &more)?;
         let host = host_process(&root);
         let until: Vec<BorrowedFd<'_>> =
             [foreground.as_fd()].into_iter().chain(host.as_ref().map(AsFd::as_fd)).collect();
-        match acheron_sandbox::run_in_foreground(&plan, &until).map_err(not_started)? {
+        match acheron_sandbox::run_in_foreground(&plan, &until, &mut |_, _| Ok(())).map_err(not_started)? {
             ForegroundEnd::Ended(status) => Ok(ExitCode::from(u8::try_from(status.status()).unwrap_or(1))),
             ForegroundEnd::Signalled(number) => Ok(ExitCode::from(u8::try_from(128 + number).unwrap_or(1))),
             ForegroundEnd::Stopped(_) => Err(why_it_ended(&mut foreground).into()),
@@ -56,8 +60,30 @@ impl ExecArgs {
     }
 }
 
+/// Puts the command into the plan. A program that lies outside of the system comes with what it needs; one that is only
+/// there inside, in a project for example, is found inside.
+fn program(plan: &mut Plan, command: &[String]) {
+    let (name, arguments) = (&command[0], command[1..].to_vec());
+    let found = if name.contains('/') {
+        None
+    } else {
+        find::find(name, &std::env::var_os("PATH").unwrap_or_default()).ok().filter(|found| !found.binds.is_empty())
+    };
+    match found {
+        Some(found) => compose::add_program(plan, &found, arguments),
+        None => plan.argv = command.to_vec(),
+    }
+}
+
+/// The state directory of the host.
+fn state_of(root: &Path) -> Result<PathBuf, Failure> {
+    let health = root::health(root).ok_or_else(|| Error::unavailable("the host does not answer"))?;
+    let state = health["state"].as_str().map(PathBuf::from);
+    Ok(state.ok_or_else(|| Error::unavailable("the host does not say where its state is"))?)
+}
+
 /// The exit codes of shells for a program that cannot be run.
-fn not_started(error: Error) -> Failure {
+pub fn not_started(error: Error) -> Failure {
     let exit = match error.code {
         Code::NotFound => 127,
         Code::Forbidden => 126,

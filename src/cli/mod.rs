@@ -11,9 +11,11 @@ mod log_rotation;
 mod man;
 pub mod manual;
 mod mount;
+mod place;
 mod plain_text;
 mod restore;
 mod root;
+mod run;
 mod status;
 mod tool;
 mod unmount;
@@ -71,6 +73,7 @@ enum CliCommand {
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
+    Run(Box<run::RunArgs>),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -122,6 +125,7 @@ pub fn run() -> ExitCode {
         CliCommand::Check(it) => it.run(),
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
+        CliCommand::Run(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

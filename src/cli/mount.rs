@@ -36,6 +36,9 @@ pub struct MountArgs {
     /// Return when the mount is ready and keep it running in the background
     #[arg(long)]
     pub daemon: bool,
+    /// Unmount when the last command that came by the socket has gone
+    #[arg(long, hide = true)]
+    pub leased: bool,
     /// The daemon itself: tells on standard output when it is ready
     #[arg(long, hide = true)]
     pub child: bool,
@@ -219,6 +222,7 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
     if let Some(file) = followed {
         host.follow(file);
     }
+    host.listen().inspect_err(|error| daemon::tell(child, Some(error)))?;
     match child {
         true => daemon::tell(true, None),
         false => println!("mounted on {}; Ctrl-C unmounts it", dir.display()),
@@ -227,6 +231,7 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
     let [interrupt, terminate, hangup, quit] = &mut ends;
     let ended = tokio::select! {
         ended = mount.ended() => ended,
+        () = host.unused(), if said.leased => Ok(()),
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
         _ = hangup.recv() => Ok(()),

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{HostState, health, lifecycle, programs, projects, protected_paths, sandbox_level, wiring};
 use crate::agent::profiles::Profile;
-use crate::spec::Spec;
+use crate::spec::{Bind, ProjectSpec, Spec};
 use acheron_base::watch::FileWatcher;
 use acheron_base::{Error, Result};
 
@@ -24,6 +24,30 @@ pub struct CurrentSpec {
     pub mounted_with: Arc<Spec>,
     spec: RwLock<Arc<Spec>>,
     edited: RwLock<Option<EditOutcome>>,
+    /// Held by whoever changes what is in force.
+    turn: Mutex<()>,
+    guests: Mutex<GuestProjects>,
+}
+
+/// Projects that are there beside those of the mountspec, for as long as a program runs in them (`acheron run`).
+#[derive(Default)]
+struct GuestProjects {
+    /// By name, with the number of programs.
+    all: BTreeMap<String, (ProjectSpec, usize)>,
+}
+
+impl GuestProjects {
+    fn added_to(&self, spec: Spec) -> Spec {
+        let mut spec = spec;
+        spec.projects.extend(self.all.iter().map(|(id, (project, _))| (id.clone(), project.clone())));
+        spec
+    }
+
+    fn taken_from(&self, spec: &Spec) -> Spec {
+        let mut spec = spec.clone();
+        spec.projects.retain(|id, _| !self.all.contains_key(id));
+        spec
+    }
 }
 
 /// How the last edit of the mountspec went.
@@ -52,7 +76,13 @@ pub struct ChangedParts {
 
 impl CurrentSpec {
     pub fn new(spec: Arc<Spec>) -> Self {
-        CurrentSpec { mounted_with: spec.clone(), spec: RwLock::new(spec), edited: RwLock::default() }
+        CurrentSpec {
+            mounted_with: spec.clone(),
+            spec: RwLock::new(spec),
+            edited: RwLock::default(),
+            turn: Mutex::default(),
+            guests: Mutex::default(),
+        }
     }
 
     pub fn spec(&self) -> Arc<Spec> {
@@ -81,10 +111,9 @@ pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<FileWatcher> {
     let model = Spec::load(file).map_or_else(|_| host.current.mounted_with.model.clone(), |spec| spec.model);
     let mounted = Arc::new(Spec { model, ..(*host.current.mounted_with).clone() });
     let (weak, path) = (Arc::downgrade(host), file.to_owned());
-    let turn = Arc::new(Mutex::new(()));
     let apply = move |only_if_changed: bool| {
         let Some(host) = weak.upgrade() else { return ControlFlow::Break(()) };
-        let _turn = turn.lock();
+        let _turn = host.current.turn.lock();
         let _inside = host.context.runtime.enter(); // a new agent starts its tasks there
         let new = Spec::load(&path);
         // What was applied at the start is not reported once more, as an edit of nothing.
@@ -112,7 +141,7 @@ pub fn follow(host: &Arc<HostState>, file: &Path) -> Result<FileWatcher> {
 /// Whether an edit to `new` would change nothing.
 fn is_in_force(host: &HostState, mounted: &Spec, new: &Spec) -> bool {
     let parts = |spec: &Spec| serde_json::to_value(spec).unwrap_or(Value::Null);
-    let old = host.current.spec();
+    let old = host.current.guests.lock().taken_from(&host.current.spec());
     let same = |name: &str| parts(&old).get(name) == parts(new).get(name);
     other_parts(mounted, new).is_empty() && AT_ONCE.iter().all(|name| same(name))
 }
@@ -126,6 +155,11 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
         Err(error) => return failed(error),
     };
     let (old, at_next_mount) = (host.current.spec(), other_parts(mounted, &new));
+    let taken = host.current.guests.lock().all.keys().find(|id| new.projects.contains_key(*id)).cloned();
+    if let Some(id) = taken {
+        return failed(Error::busy(format!("a program runs in another project of the name {id}")));
+    }
+    let new = host.current.guests.lock().added_to(new);
     if let Err(error) =
         programs::check(&new, &host.paths.here, [Some(host.paths.state.as_path()), host.paths.mountpoint.as_deref()])
     {
@@ -181,6 +215,74 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     health::look(host);
     let error = (!faults.is_empty()).then(|| faults.join("; "));
     EditOutcome { at_ms, changed, at_next_mount, failed: error.is_some(), error }
+}
+
+/// Adds a directory as a project in which agents may write, until [`remove_guest`]; returns its name. A project of that
+/// directory that is there already is used again. Blocks; must be called within a runtime.
+pub fn add_guest(host: &Arc<HostState>, directory: &Path) -> Result<String> {
+    let path = directory.to_str().ok_or_else(|| Error::invalid(format!("{} is not text", directory.display())))?;
+    let _turn = host.current.turn.lock();
+    let spec = host.current.spec();
+    let same = |project: &ProjectSpec| {
+        project.binds.len() == 1
+            && project
+                .binds
+                .get("/")
+                .is_some_and(|bind| !bind.read_only && host.paths.here.join(&bind.path) == directory)
+    };
+    if let Some((id, _)) = spec.projects.iter().find(|(_, project)| same(project)) {
+        host.current.guests.lock().all.entry(id.clone()).and_modify(|(_, count)| *count += 1);
+        return Ok(id.clone());
+    }
+    let base = project_name(directory);
+    let mut names = std::iter::once(base.clone()).chain((2..).map(|number| format!("{base}-{number}")));
+    let id = names.find(|id| !spec.projects.contains_key(id)).unwrap_or(base);
+    let bind = Bind { path: path.to_owned(), read_only: false, mirror: false };
+    let about = format!("The directory {path}, while a program works in it.");
+    let project = ProjectSpec { about, binds: [("/".to_owned(), bind)].into(), ..ProjectSpec::default() };
+    host.current.guests.lock().all.insert(id.clone(), (project, 1));
+    let before = host.current.guests.lock().taken_from(&spec);
+    let edited = edit(host, &before.clone(), Ok(before.clone()));
+    let shown = host.projects.source(&id, "/").is_some();
+    match edited.error.filter(|_| edited.failed) {
+        None if shown => Ok(id),
+        error => {
+            host.current.guests.lock().all.remove(&id);
+            edit(host, &before.clone(), Ok(before));
+            let why = error.unwrap_or_else(|| "it cannot be opened".to_owned());
+            Err(Error::invalid(format!("{path} cannot be a project: {why}")))
+        }
+    }
+}
+
+/// Removes a project that was added for a program, with the last program. One of the mountspec stays.
+pub fn remove_guest(host: &Arc<HostState>, id: &str) {
+    let _turn = host.current.turn.lock();
+    let spec = host.current.spec();
+    let before = host.current.guests.lock().taken_from(&spec);
+    {
+        let mut guests = host.current.guests.lock();
+        match guests.all.get_mut(id) {
+            None => return,
+            Some((_, count)) if *count > 1 => return *count -= 1,
+            Some(_) => _ = guests.all.remove(id),
+        }
+    }
+    let edited = edit(host, &before.clone(), Ok(before));
+    if let Some(error) = edited.error {
+        tracing::warn!(error, project = id, "a project that is used no more could not be taken away");
+    }
+}
+
+/// A name for the project of a directory.
+fn project_name(directory: &Path) -> String {
+    let name = directory.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
+    let name: String = name.chars().map(plain).collect();
+    match name.trim_matches('-') {
+        "" => "project".to_owned(),
+        name => name.chars().take(40).collect(),
+    }
 }
 
 /// Starts agents that are new in the mountspec and removes those that are gone from it; returns the errors.

@@ -22,8 +22,10 @@ mod protected_names;
 mod protected_paths;
 mod recover;
 mod refusal_rate;
+pub mod runs;
 pub mod sandbox_level;
 mod service_registry;
+mod socket;
 mod state;
 pub mod system_paths;
 pub mod tidy;
@@ -46,12 +48,14 @@ use acheron_fuse::Mount;
 use acheron_store::Store;
 use acheron_vfs::{Listing, Node, Tree};
 use library::LibrarySource as Library;
+use socket::HostSocket;
 use state::{HostIdentity, HostPaths, upgrade};
 use wiring::{Filling, SharedParts, SharedServices};
 
 pub use agent_dirs::AgentDirs;
 pub use caller_identity::CallerIdentity;
 pub use policy_access::PolicyAccess;
+pub use socket::NAME as SOCKET;
 pub use state::HostState;
 
 /// The options with which a host is started.
@@ -73,6 +77,7 @@ pub struct Host {
     tree: Tree,
     mount: Option<Arc<Mount>>,
     following: Option<FileWatcher>,
+    socket: Option<HostSocket>,
 }
 
 impl Host {
@@ -101,7 +106,7 @@ impl Host {
         tidy::now_and_then(&host);
         health::look(&host);
         health::follow_symbols(&host);
-        Ok(Host { state: host, tree, mount: None, following: None })
+        Ok(Host { state: host, tree, mount: None, following: None, socket: None })
     }
 
     pub fn tree(&self) -> &Tree {
@@ -121,6 +126,20 @@ impl Host {
         self.mount = Some(mount.clone());
         projects::bind(&self.state, &mount, |_| true);
         Ok(mount)
+    }
+
+    /// Takes the commands of the operator that reach the host by its socket.
+    pub fn listen(&mut self) -> Result<()> {
+        self.socket = Some(HostSocket::open(&self.state)?);
+        Ok(())
+    }
+
+    /// Waits until commands have come by the socket and all have gone; for ever if it does not listen.
+    pub async fn unused(&self) {
+        match &self.socket {
+            Some(socket) => socket.unused().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Applies the mountspec in `file` whenever it is edited.
@@ -144,7 +163,9 @@ impl Host {
         }
     }
 
-    fn end_work(&self) {
+    fn end_work(&mut self) {
+        // Their programs end with the connections.
+        self.socket = None;
         if let Some(mount) = &self.mount {
             mount.stop_parking();
         }
@@ -204,6 +225,7 @@ fn open(options: Options, store: Store) -> Result<(HostState, Filling)> {
         protected_names: Default::default(),
         mount: Default::default(),
         health: Default::default(),
+        runs: Default::default(),
     };
     Ok((state, filling))
 }

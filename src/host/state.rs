@@ -9,6 +9,7 @@ use super::health::HostHealth;
 use super::library::LibrarySource as Library;
 use super::projects::Projects;
 use super::protected_names::ProtectedNames;
+use super::runs::ActiveRuns;
 use super::service_registry::ServiceRegistry;
 use super::system_paths::SystemPaths;
 use super::wiring::SharedServices;
@@ -37,6 +38,7 @@ pub struct HostState {
     pub protected_names: ProtectedNames,
     pub mount: MountSlot,
     pub health: HostHealth,
+    pub runs: ActiveRuns,
 }
 
 /// Where the host's own things are on this machine.

@@ -50,6 +50,7 @@ mod read_only;
 mod recall;
 mod refusals;
 mod reload;
+mod run;
 mod scale;
 mod scratch;
 mod search_code;

@@ -57,6 +57,7 @@ impl TestHost {
             let mut host = Host::start(options).unwrap();
             host.mount(&self.root()).unwrap();
             host.follow(&self.spec_file());
+            host.listen().unwrap();
             host
         });
         *self.host.lock() = Some(host);

@@ -92,24 +92,36 @@ pub(super) fn devices_from_inside() {
 
 /// Hands a descriptor to the process at the other end.
 pub(super) fn send(to: &UnixStream, file: BorrowedFd<'_>) -> Result<()> {
+    send_with(to, b"f", file)
+}
+
+/// Sends bytes and a descriptor that belongs to them.
+pub fn send_with(to: &UnixStream, bytes: &[u8], file: BorrowedFd<'_>) -> Result<()> {
     let (files, mut room) = ([file], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))]);
     let mut control = SendAncillaryBuffer::new(&mut room);
     control.push(SendAncillaryMessage::ScmRights(&files));
-    let sent = sendmsg(to, &[IoSlice::new(b"f")], &mut control, SendFlags::empty());
-    sent.map(|_| ()).map_err(|err| Error::from(std::io::Error::from(err)))
+    let sent = sendmsg(to, &[IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL);
+    let sent = sent.map_err(std::io::Error::from)?;
+    // The descriptor went with the first byte.
+    std::io::Write::write_all(&mut &*to, &bytes[sent..])?;
+    Ok(())
 }
 
 /// Receives a descriptor; `None` if the other end was closed.
 pub(super) fn receive(from: &UnixStream) -> Result<Option<OwnedFd>> {
-    let (mut byte, mut room) = ([0], [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))]);
+    Ok(receive_with(from.as_fd(), &mut [0])?.1)
+}
+
+/// Receives bytes, and the descriptor that belongs to them if there is one. It may be called on any connection of this kind.
+pub fn receive_with(from: BorrowedFd<'_>, bytes: &mut [u8]) -> std::io::Result<(usize, Option<OwnedFd>)> {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut room);
-    let received = recvmsg(from, &mut [IoSliceMut::new(&mut byte)], &mut control, RecvFlags::CMSG_CLOEXEC);
-    received.map_err(|err| Error::from(std::io::Error::from(err)))?;
+    let received = recvmsg(from, &mut [IoSliceMut::new(bytes)], &mut control, RecvFlags::CMSG_CLOEXEC)?;
     let files = control.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(mut files) => files.next(),
         _ => None,
     });
-    Ok(files.last())
+    Ok((received.bytes, files.last()))
 }
 
 /// Enters a directory below the root of this process. The kernel keeps to the root and follows no magic link of

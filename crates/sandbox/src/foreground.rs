@@ -1,8 +1,7 @@
 //! A sandbox in the foreground of a terminal: its supervisor is a fork of this program, because to execute it once more takes
 //! as long as half of what a sandbox needs. `acheron exec` uses it; it uses the init.
 
-use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -13,7 +12,7 @@ use nix::unistd::{ForkResult, Pid, fork};
 
 use super::plan::Plan;
 use super::protocol::{ExitStatus, Message};
-use super::{command_line, init};
+use super::{command_line, descriptors, init};
 use acheron_base::{Error, Result};
 
 /// The time that a sandbox has to end when it must, in milliseconds.
@@ -32,8 +31,12 @@ pub enum ForegroundEnd {
 
 /// Runs the program of the plan on the streams of this process, which must have one thread, and returns when every process
 /// inside has ended. When one of the descriptors in `until` becomes readable, or this process is told to end, so does the
-/// sandbox.
-pub fn run_in_foreground(plan: &Plan, until: &[BorrowedFd<'_>]) -> Result<ForegroundEnd> {
+/// sandbox. `listening` gets the listeners of the plan, each with its port, before the program runs.
+pub fn run_in_foreground(
+    plan: &Plan,
+    until: &[BorrowedFd<'_>],
+    listening: &mut dyn FnMut(u16, OwnedFd) -> Result<()>,
+) -> Result<ForegroundEnd> {
     plan.check()?;
     let (ours, theirs) = UnixStream::pair()?;
     // SAFETY: this process has one thread, so the child may do whatever it likes.
@@ -49,7 +52,15 @@ pub fn run_in_foreground(plan: &Plan, until: &[BorrowedFd<'_>]) -> Result<Foregr
         }
     };
     drop(theirs);
-    let mut foreground = Foreground { connection: ours, unread: Vec::new(), status: None, failed: None, signals: None };
+    let mut foreground = Foreground {
+        connection: ours,
+        unread: Vec::new(),
+        listener: None,
+        listening,
+        status: None,
+        failed: None,
+        signals: None,
+    };
     let ended = foreground.send(plan).and_then(|()| foreground.until_the_end(supervisor, until));
     if ended.is_err() {
         _ = kill(supervisor, Signal::SIGKILL);
@@ -62,16 +73,19 @@ pub fn run_in_foreground(plan: &Plan, until: &[BorrowedFd<'_>]) -> Result<Foregr
     }
 }
 
-struct Foreground {
+struct Foreground<'a> {
     connection: UnixStream,
     unread: Vec<u8>,
+    /// Received, but not what belongs to it.
+    listener: Option<OwnedFd>,
+    listening: &'a mut dyn FnMut(u16, OwnedFd) -> Result<()>,
     status: Option<ExitStatus>,
     failed: Option<Error>,
     /// The signals to this process, since the program runs. Before, they end this process, and the sandbox with it.
     signals: Option<SignalFd>,
 }
 
-impl Foreground {
+impl Foreground<'_> {
     fn send(&mut self, plan: &Plan) -> Result<()> {
         let mut line = serde_json::to_vec(plan).map_err(|err| Error::internal(err.to_string()))?;
         line.push(b'\n');
@@ -130,12 +144,13 @@ impl Foreground {
     /// Takes what the sandbox says; false at the end.
     fn receive(&mut self) -> Result<bool> {
         let mut room = [0; 4096];
-        let count = match self.connection.read(&mut room) {
-            Ok(count) => count,
+        let (count, file) = match descriptors::receive_with(self.connection.as_fd(), &mut room) {
+            Ok(received) => received,
             // The other end closed with data unread.
-            Err(err) if err.kind() == std::io::ErrorKind::ConnectionReset => 0,
+            Err(err) if err.kind() == std::io::ErrorKind::ConnectionReset => (0, None),
             Err(err) => return Err(err.into()),
         };
+        self.listener = file.or(self.listener.take());
         self.unread.extend(&room[..count]);
         while let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = self.unread.drain(..=end).collect();
@@ -145,6 +160,12 @@ impl Foreground {
                 Message::Ended { status, .. } => self.status = Some(status),
                 Message::Failed { error } => self.failed = Some(error),
                 Message::Init { .. } => (),
+                // The kernel ends a receipt with the message that a descriptor belongs to, so there is one at a time.
+                Message::Listening { port } => {
+                    let listener = self.listener.take();
+                    let listener = listener.ok_or_else(|| Error::internal("a listener came without its descriptor"))?;
+                    (self.listening)(port, listener)?;
+                }
             }
         }
         Ok(count > 0)

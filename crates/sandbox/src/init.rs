@@ -186,6 +186,9 @@ pub(super) fn end_with(parent: OwnedFd) -> Result<()> {
     }
 }
 
+/// Directories of the sandbox itself that programs may write.
+const SCRATCH: [&str; 2] = ["/tmp", "/home"];
+
 /// Runs init. Returns only after a failure.
 fn init(
     host: &UnixStream,
@@ -194,9 +197,9 @@ fn init(
     bounds: &GroupVersions,
     mapped: MappedMounts,
 ) -> Result<()> {
-    let built = if plan.bare { None } else { build(plan, layers, bounds, mapped)? };
+    let built = if plan.bare { None } else { build(host, plan, layers, bounds, mapped)? };
     let (grants, trees) =
-        if built.is_some() { write_grants::find(plan) } else { <(Vec<Grant>, Vec<WritableTree>)>::default() };
+        if built.is_some() { write_grants::find(plan, &SCRATCH) } else { <(Vec<Grant>, Vec<WritableTree>)>::default() };
     let reports = Reports::new(&trees)?;
     attend::block_child_signal()?;
     // SAFETY: one thread, as above.
@@ -247,12 +250,21 @@ impl Reports {
 
 /// The layers that init sets up.
 fn build(
+    host: &UnixStream,
     plan: &Plan,
     layers: &mut ConfinementBuilder,
     bounds: &GroupVersions,
     mapped: MappedMounts,
 ) -> Result<Option<root::Covers>> {
     namespaces::rest(layers, plan.network)?;
+    if layers.confinement.has("network") {
+        for port in &plan.listen {
+            let message = Message::Listening { port: *port };
+            descriptors::send_with(host, message.line().as_bytes(), namespaces::listener(*port)?.as_fd())?;
+        }
+    } else if !plan.listen.is_empty() {
+        return Err(Error::unavailable("without a network namespace nothing can listen inside the sandbox"));
+    }
     let built = if layers.confinement.has("mounts") {
         root::build(plan, mapped)
     } else {

@@ -53,7 +53,7 @@ fn init(host: &UnixStream, shown: &HostPlan, layers: &mut ConfinementBuilder, bo
             if user { Ok("rlimit of the user".to_owned()) } else { Err(why) }
         }),
     )?;
-    let (grants, trees) = write_grants::find(plan);
+    let (grants, trees) = write_grants::find(plan, &[]);
     let reports = Reports::new(&trees)?;
     attend::block_child_signal()?;
     // SAFETY: one thread, as above.

@@ -20,8 +20,8 @@ const KNOWN: ABI = ABI::V6;
 /// The first version that keeps signals and abstract sockets inside.
 const SCOPES: u32 = 6;
 
-/// Directories of the sandbox itself that may be written.
-const SCRATCH: [&str; 3] = ["/tmp", "/home", "/dev"];
+/// The sandbox's own devices may be written; its other directories are among the grants.
+const DEVICES: &str = "/dev";
 
 /// The Landlock version of the running kernel.
 pub(super) fn version() -> Option<u32> {
@@ -31,7 +31,7 @@ pub(super) fn version() -> Option<u32> {
     u32::try_from(answer).ok().filter(|version| *version > 0)
 }
 
-/// Everything may be read; what is granted and the scratch directories may be written; signals and abstract sockets
+/// Everything may be read; what is granted and the devices may be written; signals and abstract sockets
 /// stay inside. `no_tcp` also refuses TCP, where no namespace does.
 pub(super) fn apply(granted: &[Grant], no_tcp: bool) -> Result<String> {
     let version = version().ok_or_else(|| Error::unavailable("this kernel has no Landlock, or does not enable it"))?;
@@ -91,7 +91,7 @@ fn restrict(granted: &[Grant], no_tcp: bool) -> Result<RulesetStatus, RulesetErr
         .scope(Scope::from_all(KNOWN))?
         .create()?
         .add_rules(path_beneath_rules(["/"], AccessFs::from_read(KNOWN)))?
-        .add_rules(path_beneath_rules(SCRATCH, AccessFs::from_all(KNOWN)))?
+        .add_rules(path_beneath_rules([DEVICES], AccessFs::from_all(KNOWN)))?
         .add_rules(granted.iter().map(written))?;
     Ok(rules.restrict_self()?.ruleset)
 }

@@ -42,7 +42,7 @@ mod watched_paths;
 mod write_grants;
 
 pub use confinement::{Confinement, Layer};
-pub use descriptors::close_others;
+pub use descriptors::{close_others, receive_with, send_with};
 pub use foreground::{ForegroundEnd, run_in_foreground};
 pub use groups::{host_id, remove_stale_groups};
 pub use init::init_main;

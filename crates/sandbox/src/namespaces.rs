@@ -1,6 +1,7 @@
 //! Namespaces: the sandbox sees only its own users, processes, mounts and network. The supervisor and the init use it.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 
 use nix::sched::{CloneFlags, unshare};
 
@@ -67,6 +68,12 @@ pub(super) fn restricted() -> String {
     let found =
         forbidding.iter().find(|(file, value, _)| fs::read_to_string(file).is_ok_and(|text| text.trim() == *value));
     found.map(|(_, _, remedy)| format!("; try `{remedy}`")).unwrap_or_default()
+}
+
+/// A listener at a port of the sandbox's own loopback device. Whoever holds it outside answers what connects inside.
+pub(super) fn listener(port: u16) -> Result<OwnedFd> {
+    let listener = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, port));
+    listener.map(Into::into).map_err(|err| Error::unavailable(format!("port {port} of the sandbox: {err}")))
 }
 
 /// Brings the loopback device up, so that a program can connect to itself. Nothing depends on it.

@@ -36,6 +36,10 @@ pub struct Plan {
     pub hidden: Vec<PathBuf>,
     /// Whether the sandbox shares the network of the host; otherwise it has only a loopback device.
     pub network: bool,
+    /// Ports of that loopback device at which whoever started the sandbox listens: each listener is made inside and handed
+    /// out. Only a sandbox in the foreground has some.
+    #[serde(default)]
+    pub listen: Vec<u16>,
     pub terminal: Terminal,
     pub limits: Limits,
     /// The limits that it shares with the agent's other sandboxes, if any.
@@ -109,6 +113,7 @@ impl Plan {
             system: Vec::new(),
             hidden: Vec::new(),
             network: false,
+            listen: Vec::new(),
             terminal: Terminal::None,
             limits: Limits::default(),
             together: None,
@@ -121,6 +126,23 @@ impl Plan {
     pub fn bind(mut self, source: impl Into<PathBuf>, target: impl Into<PathBuf>, read_only: bool) -> Self {
         self.binds.push(Bind { source: source.into(), target: target.into(), read_only, alone: false, id: None });
         self
+    }
+
+    /// Shows what is bound below `from` under another name, with its rules; a link leads from the old name to the new one.
+    pub fn relocate(&mut self, from: &Path, to: &Path) {
+        let moved = |path: &mut PathBuf| {
+            if let Ok(below) = path.strip_prefix(from) {
+                *path = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
+            }
+        };
+        self.binds.iter_mut().for_each(|bind| moved(&mut bind.target));
+        for rule in &mut self.path_rules {
+            moved(&mut rule.path);
+            moved(&mut rule.bind);
+        }
+        self.links.iter_mut().for_each(|link| moved(&mut link.path));
+        moved(&mut self.cwd);
+        self.links.push(Link { path: from.to_owned(), to: to.to_owned() });
     }
 
     /// The whole environment: nothing from the host, so none of its secrets.
@@ -178,6 +200,9 @@ impl Plan {
         if let Some(path) = self.hidden.iter().find(|path| !plain_path(path)) {
             return Err(Error::invalid(format!("`{}` cannot be hidden: it is not a plain path", path.display())));
         }
+        if !self.listen.is_empty() && (self.network || self.level == Level::Landlock) {
+            return Err(Error::invalid("only a sandbox with a network of its own has ports to listen at"));
+        }
         self.path_rules.iter().try_for_each(|rule| inside(&rule.path).map(|_| ()))?;
         self.links.iter().try_for_each(|link| inside(&link.path).map(|_| ()))
     }
@@ -204,6 +229,8 @@ pub(super) fn inside(target: &Path) -> Result<&Path> {
     }
     match relative.iter().next().and_then(|first| first.to_str()) {
         None => refused("is the root itself or no text"),
+        // A directory in memory, in which programs keep what they like.
+        Some("home") => Ok(relative),
         Some(first) if RESERVED.contains(&first) => refused("belongs to the sandbox itself"),
         Some(_) => Ok(relative),
     }

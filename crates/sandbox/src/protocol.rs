@@ -14,6 +14,10 @@ pub(super) enum Message {
     Init {
         pid: i32,
     },
+    /// Comes with the descriptor of a listener at this port of the sandbox's own loopback device.
+    Listening {
+        port: u16,
+    },
     /// The confinement is complete; the program is being executed.
     Ready {
         confinement: Confinement,
@@ -75,6 +79,7 @@ mod tests {
     fn each_message_is_one_line_and_is_read_back() {
         let messages = [
             Message::Init { pid: 7 },
+            Message::Listening { port: 4000 },
             Message::Ready { confinement: Confinement::default(), grouped: true },
             Message::Failed { error: Error::not_found("no\nsuch program") },
             Message::Ended {

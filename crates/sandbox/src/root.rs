@@ -68,8 +68,10 @@ pub(super) fn build(plan: &Plan, mut mapped: MappedMounts) -> Result<(Root, Cove
     links()?;
     let top = rustix::fs::open(".", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|err| said("opening the new root", err))?;
+    let own = [".", "tmp", "home"].map(|name| Ok(rustix::fs::stat(name)?.st_dev));
+    let own = own.into_iter().collect::<rustix::io::Result<Vec<u64>>>().map_err(|err| said("the new root", err))?;
     for tree in system.into_iter().chain(devices) {
-        mount_tree(top.as_fd(), tree)?;
+        mount_tree(top.as_fd(), tree, &own)?;
     }
     for place in foreign {
         masks.mask(top.as_fd(), &place)?;
@@ -80,7 +82,7 @@ pub(super) fn build(plan: &Plan, mut mapped: MappedMounts) -> Result<(Root, Cove
         masks.mask(top.as_fd(), &Path::new("proc").join(name))?;
     }
     for tree in bound {
-        mount_tree(top.as_fd(), tree)?;
+        mount_tree(top.as_fd(), tree, &own)?;
     }
     for place in covered {
         masks.mask(top.as_fd(), &place)?;
@@ -311,13 +313,14 @@ pub(super) fn put(tree: &OwnedFd, place: &OwnedFd) -> rustix::io::Result<()> {
     rustix::mount::move_mount(tree, c"", place, c"", flags)
 }
 
-fn mount_tree(top: BorrowedFd<'_>, tree: MountTree) -> Result<()> {
+/// `own` are the file systems of the new root itself.
+fn mount_tree(top: BorrowedFd<'_>, tree: MountTree, own: &[u64]) -> Result<()> {
     let named = |err: rustix::io::Errno| said(&format!("mounting '/{}'", tree.target.display()), err);
     let find = || find(top, &tree.target);
     let place = match find() {
         Ok(place) => place,
         Err(rustix::io::Errno::NOENT) => {
-            prepare(top, &tree).map_err(named)?;
+            prepare(top, &tree, own).map_err(named)?;
             let gone = || format!("'/{}' is not there, and nothing is made in what is bound", tree.target.display());
             find().map_err(|err| match err {
                 rustix::io::Errno::NOENT => Error::not_found(gone()),
@@ -329,14 +332,14 @@ fn mount_tree(top: BorrowedFd<'_>, tree: MountTree) -> Result<()> {
     put(&tree.held, &place).map_err(named)
 }
 
-/// Makes the mount point of a tree, in the new root itself: a bind belongs to the host, and nothing is made in it.
-fn prepare(top: BorrowedFd<'_>, tree: &MountTree) -> rustix::io::Result<()> {
-    let own = rustix::fs::fstat(top)?.st_dev;
+/// Makes the mount point of a tree, in the new root itself and its directories in memory: a bind belongs to the host, and
+/// nothing is made in it.
+fn prepare(top: BorrowedFd<'_>, tree: &MountTree, own: &[u64]) -> rustix::io::Result<()> {
     let mut at = find(top, Path::new("."))?;
     let mut names = tree.target.iter().peekable();
     while let Some(name) = names.next() {
         let last = names.peek().is_none();
-        if rustix::fs::fstat(&at)?.st_dev != own {
+        if !own.contains(&rustix::fs::fstat(&at)?.st_dev) {
             return Ok(());
         }
         let made = match last && !tree.directory {

@@ -158,6 +158,7 @@ impl Running {
                     (self.confinement, self.grouped, ready) = (confinement, grouped, true);
                 }
                 Some(Message::Failed { error }) => return Err(error),
+                Some(Message::Listening { .. }) => (),
                 Some(Message::Ended { status, used }) => self.ended(status, used),
                 None => {
                     let status = self.supervisor.wait().await?;
@@ -188,7 +189,7 @@ impl Running {
             match message {
                 Message::Ended { status, used } => self.ended(status, used),
                 Message::Failed { error } => failed = Some(error),
-                Message::Init { .. } | Message::Ready { .. } => (),
+                Message::Init { .. } | Message::Ready { .. } | Message::Listening { .. } => (),
             }
         }
         self.connection = None;

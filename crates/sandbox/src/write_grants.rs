@@ -48,14 +48,16 @@ pub(super) enum Relation {
     Within,
 }
 
-/// Everything that the plan allows to be written, with the trees that the broker must serve.
-pub(super) fn find(plan: &Plan) -> (Vec<Grant>, Vec<WritableTree>) {
+/// Everything that the plan allows to be written, with the trees that the broker must serve. `scratch` are the directories of
+/// the sandbox itself in which programs write: what Landlock grants, it grants with all that is bound below.
+pub(super) fn find(plan: &Plan, scratch: &[&str]) -> (Vec<Grant>, Vec<WritableTree>) {
+    let scratch: Vec<PathBuf> = scratch.iter().map(PathBuf::from).collect();
     let binds = plan.binds.iter().filter(|bind| !bind.read_only).map(|bind| &bind.target);
     let open = plan.path_rules.iter().filter(|rule| rule.show == Visibility::Open).map(|rule| &rule.path);
     let closed: Vec<&PathBuf> =
         plan.path_rules.iter().filter(|rule| rule.show != Visibility::Open).map(|rule| &rule.path).collect();
     let (mut grants, mut trees) = (Vec::new(), Vec::new());
-    for top in binds.chain(open) {
+    for top in binds.chain(open).chain(&scratch) {
         let reserved: Vec<PathBuf> =
             closed.iter().filter(|path| path.starts_with(top) && *path != &top).map(|path| (*path).clone()).collect();
         if reserved.is_empty() {

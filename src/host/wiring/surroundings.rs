@@ -86,7 +86,11 @@ pub fn surroundings(host: &HostState, agent: &str, look: Look) -> Result<Surroun
     Ok(Surroundings {
         agent: agent.to_owned(),
         mount: host.mount.get().map(|mount| mount.mountpoint().to_owned()),
-        shared: ["global", "meta", "nodes"].iter().filter(|name| seen(name)).map(|name| (*name).to_owned()).collect(),
+        shared: ["global", "meta", "nodes", "AGENTS.md", "README.md"]
+            .iter()
+            .filter(|name| seen(name))
+            .map(|name| (*name).to_owned())
+            .collect(),
         projects,
         guards,
         links,

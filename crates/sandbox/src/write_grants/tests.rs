@@ -22,6 +22,26 @@ fn a_path_is_reserved_or_leads_to_what_is() {
 }
 
 #[test]
+fn what_is_reserved_is_granted_by_no_directory_above_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let top = dir.path().join("project");
+    std::fs::create_dir_all(top.join("src")).unwrap();
+    let mut plan = Plan::new("charon", ["true"]).bind(&top, &top, false);
+    let rule = crate::path_rules::PathRule { path: top.join(".claude"), bind: top.clone(), show: Visibility::ReadOnly };
+    plan.path_rules.push(rule);
+    let (grants, trees) = find(&plan, &[dir.path().to_str().unwrap()]);
+    let whole = |path: &Path| {
+        let id = held(path).unwrap().2;
+        grants.iter().any(|grant| {
+            let stat = rustix::fs::fstat(&grant.file).unwrap();
+            (stat.st_dev, stat.st_ino) == id
+        })
+    };
+    assert!(!whole(dir.path()) && !whole(&top) && whole(&top.join("src")));
+    assert_eq!(trees.len(), 2);
+}
+
+#[test]
 fn everything_beside_the_way_to_a_reserved_path_is_granted() {
     let dir = tempfile::tempdir().unwrap();
     let top = dir.path();

@@ -1,0 +1,148 @@
+//! `acheron run`.
+
+mod amount;
+pub mod compose;
+mod connection;
+pub mod find;
+mod plan;
+mod profile;
+mod summary;
+
+use std::io::IsTerminal;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::Args;
+
+use super::exec::not_started;
+use super::place::PlaceArgs;
+use super::{CommandResult, Failure, mount, root};
+use crate::host::runs::messages::{FromHost, RunRequest, ToHost};
+use crate::services::terminal;
+use acheron_base::Error;
+use acheron_sandbox::ForegroundEnd;
+use connection::Connection;
+
+/// The port of the sandbox's own loopback device at which the gateway to models answers.
+const GATEWAY_PORT: u16 = 4141;
+
+/// Run an agent program that you already have, in this directory: claude, codex, opencode, gemini, aider, or any other.
+///
+/// The program sees this directory, the namespace (/agents/self, /AGENTS.md) and nothing else of the machine. It has a home of
+/// its own, which lasts. It talks to its model through a gateway, which holds the key, keeps the budget, and writes down every
+/// request in agents/<id>/model/requests.ndjson.
+///
+/// It joins the host of the state directory, or starts one, which ends with the last program. The exit status is that of the
+/// program, as with `acheron exec`.
+#[derive(Args)]
+pub struct RunArgs {
+    /// Use the host of this mount
+    #[arg(long, value_name = "DIR", conflicts_with = "state")]
+    root: Option<PathBuf>,
+    /// State directory [default: $XDG_STATE_HOME/acheron]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Mountspec of a host that is started
+    #[arg(long, value_name = "FILE")]
+    spec: Option<PathBuf>,
+    /// The agent as which it runs [default: named after the program]
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// What it may use up: 2usd, 500ktok
+    #[arg(long, value_name = "AMOUNT")]
+    budget: Option<String>,
+    /// The model behind the gateway: KIND:NAME [default: that of the mountspec]
+    #[arg(long, value_name = "KIND:NAME")]
+    model: Option<String>,
+    /// Record every request and its answer to FILE
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
+    /// Show what would be run, and where, and start nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
+impl RunArgs {
+    pub fn run(self) -> CommandResult {
+        let directory = directory()?;
+        let (name, given) = (&self.command[0], &self.command[1..]);
+        let state = match &self.root {
+            Some(dir) => state_at(dir)?,
+            None => mount::state(self.state.as_deref(), None, &directory)?,
+        };
+        let profile = plan::profile(name)?;
+        let budget = self.budget.as_deref().map(amount::parse).transpose()?.unwrap_or_default();
+        if self.dry_run {
+            return plan::show(&self, &directory, &state, &profile);
+        }
+        let found = plan::found(name, &profile)?;
+        let request = RunRequest {
+            program: plan::word(name),
+            agent: self.agent.clone(),
+            directory: directory.clone(),
+            budget,
+            model: self.model.clone(),
+            usual_model: profile.model.clone(),
+            record: self.record.as_deref().map(std::path::absolute).transpose()?,
+        };
+        let (mut connection, started) = Connection::begin(&state, self.spec.as_deref(), &request)?;
+        let more =
+            self.place.additions(self.place.home.as_deref().unwrap_or(&started.home), &plan::home(&directory))?;
+        let plan = plan::complete(*started.clone(), &directory, &profile, &found, given, more)?;
+        if profile.waits_for_input(given) && std::io::stdin().is_terminal() {
+            // It would wait for the end of what nobody types.
+            let nothing = std::fs::File::open("/dev/null")?;
+            rustix::stdio::dup2_stdin(&nothing).map_err(std::io::Error::from)?;
+        }
+        let began = Instant::now();
+        let host: OwnedFd = connection.as_fd().try_clone_to_owned()?;
+        let mut listening =
+            |port: u16, listener: OwnedFd| connection.send_with(&ToHost::Listener { port }, listener.as_fd());
+        let ended = acheron_sandbox::run_in_foreground(&plan, &[host.as_fd()], &mut listening).map_err(not_started)?;
+        let exit = match ended {
+            ForegroundEnd::Ended(status) => status.status(),
+            ForegroundEnd::Signalled(number) => 128 + number,
+            ForegroundEnd::Stopped(_) => return Err(why_it_ended(&mut connection).into()),
+        };
+        connection.send(&ToHost::Ended)?;
+        if let Some(FromHost::Record(record)) = connection.next()? {
+            summary::print(&started, &record, began.elapsed());
+        }
+        Ok(ExitCode::from(u8::try_from(exit).unwrap_or(1)))
+    }
+}
+
+/// This directory, if a program may have it: a home has keys in it.
+fn directory() -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir()?.canonicalize()?;
+    let home = std::env::var_os("HOME").and_then(|home| PathBuf::from(home).canonicalize().ok());
+    let what = match home {
+        Some(home) if home == here => "your home directory",
+        Some(home) if home.starts_with(&here) => "above your home directory",
+        _ if here.parent().is_none() => "the root of the machine",
+        _ => return Ok(here),
+    };
+    let said = format!("{} is {what}, and the program could change all of it", here.display());
+    Err(Failure::hint(Error::invalid(said), "run it in the directory of a project"))
+}
+
+fn state_at(dir: &Path) -> Result<PathBuf, Failure> {
+    let root = root::choose_living(Some(dir))?;
+    let state = root::health(&root).and_then(|health| health["state"].as_str().map(PathBuf::from));
+    Ok(state.ok_or_else(|| Error::unavailable(format!("the host of {} does not answer", root.display())))?)
+}
+
+/// Why the host ended the program; the host itself may have ended.
+fn why_it_ended(connection: &mut Connection) -> Error {
+    match connection.next() {
+        Ok(Some(FromHost::EndedBecause(why))) => terminal::ended_because(&why),
+        _ => Error::unavailable("the host has ended, and the program with it"),
+    }
+}

@@ -1,0 +1,327 @@
+//! One `acheron run` on the host's side: an agent and a project for as long as the program runs, the plan of its sandbox, and
+//! the gateway to its model.
+//!
+//! The program itself is started by the command, on its own terminal. When the connection ends, for whatever reason, all
+//! that was made for the run is taken away; the record of the agent and its home stay.
+
+pub mod messages;
+
+use std::collections::BTreeSet;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use super::socket::Lines;
+use super::{HostState, edit, lifecycle, wiring};
+use crate::agent::budget::{BudgetLimits, Spent};
+use crate::agent::profiles::Profile;
+use crate::services::terminal::{Look, RunningProgram};
+use crate::spec::{AgentSpec, Budget, ModelChange, ModelKind, is_id};
+use acheron_base::{Error, Result, blocking, quoted};
+use messages::{FromHost, RunRecord, RunRequest, RunStarted, ToHost};
+
+/// The time after which the watcher of projects has told of a change.
+const LAST_CHANGES: Duration = Duration::from_millis(150);
+
+/// The names of the agents as which programs run now.
+#[derive(Default)]
+pub struct ActiveRuns(Mutex<BTreeSet<String>>);
+
+/// Serves one connection until its end, or until the host goes down.
+pub async fn serve(host: Arc<HostState>, mut lines: Lines, down: CancellationToken) {
+    let request = match lines.next::<ToHost>().await {
+        Ok(Some((ToHost::Run(request), _))) => request,
+        Ok(None) => return,
+        Ok(Some(_)) => return refuse(&mut lines, Error::invalid("the first message is `run`")).await,
+        Err(error) => return refuse(&mut lines, error).await,
+    };
+    let mut run = match Run::begin(&host, request).await {
+        Ok(run) => run,
+        Err(error) => return refuse(&mut lines, error).await,
+    };
+    let told = tokio::select! {
+        told = run.attend(&mut lines) => told,
+        () = down.cancelled() => Ok(()),
+    };
+    if let Err(error) = told {
+        tracing::info!(%error, agent = run.agent, "a run has lost its command");
+    }
+    run.end().await;
+}
+
+async fn refuse(lines: &mut Lines, error: Error) {
+    // Whoever has gone need not be told.
+    _ = lines.send(&FromHost::Refused(error)).await;
+}
+
+struct Run {
+    host: Arc<HostState>,
+    agent: String,
+    project: String,
+    /// The profile that the agent had before, if it had one.
+    before: Option<Profile>,
+    spent_before: Spent,
+    events_before: u64,
+    priced: bool,
+    program: RunningProgram,
+    started: Option<RunStarted>,
+}
+
+impl Run {
+    async fn begin(host: &Arc<HostState>, request: RunRequest) -> Result<Run> {
+        let agent = host.runs.enter(host, &request)?;
+        let (inner, name) = (host.clone(), agent.clone());
+        let begun = blocking(move || {
+            let _inside = inner.context.runtime.enter();
+            let project = edit::add_guest(&inner, &request.directory)?;
+            let admitted = admit(&inner, &name, &project, &request).and_then(|before| {
+                let home = home_of(&inner.paths.state, &name)?;
+                Ok((project.clone(), before, home, request))
+            });
+            admitted.inspect_err(|_| edit::remove_guest(&inner, &project))
+        });
+        let (project, before, home, request) = begun.await.inspect_err(|_| host.runs.leave(&agent))?;
+        let started = Run::started(host, &agent, project.clone(), before.clone(), home, &request).await;
+        if started.is_err() {
+            leave(host, agent, project, before).await;
+        }
+        started
+    }
+
+    async fn started(
+        host: &Arc<HostState>,
+        agent: &str,
+        project: String,
+        before: Option<Profile>,
+        home: PathBuf,
+        request: &RunRequest,
+    ) -> Result<Run> {
+        let mount = host.mount.get().ok_or_else(|| Error::unavailable("the host has no mount"))?;
+        let (inner, name) = (Arc::downgrade(host), agent.to_owned());
+        let find = move || wiring::surroundings(&*super::upgrade(&inner)?, &name, Look::Again);
+        let (around, program) = host.shared.programs.begin(agent, find).await?;
+        let model = host.models().described(agent)?;
+        let started = RunStarted {
+            agent: agent.to_owned(),
+            project: project.clone(),
+            mount: mount.mountpoint().to_owned(),
+            home,
+            model: model.name.clone().unwrap_or_else(|| "acheron".to_owned()),
+            plan: around.plan(vec![request.program.clone()]),
+        };
+        let log = host.context.event_logs.of(agent)?;
+        Ok(Run {
+            host: host.clone(),
+            agent: agent.to_owned(),
+            project,
+            before,
+            spent_before: spent(host, agent),
+            events_before: log.last(),
+            priced: model.prices.input_per_mtok > 0.0 || model.prices.output_per_mtok > 0.0,
+            program,
+            started: Some(started),
+        })
+    }
+
+    /// Tells the command what it needs, and then follows the program until its end.
+    async fn attend(&mut self, lines: &mut Lines) -> Result<()> {
+        if let Some(started) = self.started.take() {
+            lines.send(&FromHost::Started(Box::new(started))).await?;
+        }
+        let mut ended = false;
+        loop {
+            let message = tokio::select! {
+                why = self.program.taken_away(), if !ended => {
+                    ended = true;
+                    lines.send(&FromHost::EndedBecause(why)).await?;
+                    continue;
+                }
+                message = lines.next::<ToHost>() => message?,
+            };
+            match message {
+                Some((ToHost::Listener { port }, Some(file))) => self.listen(port, file)?,
+                Some((ToHost::Ended, _)) => return lines.send(&FromHost::Record(self.record().await?)).await,
+                Some(_) => return Err(Error::invalid("this message makes no sense here")),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn listen(&mut self, _port: u16, file: OwnedFd) -> Result<()> {
+        let _listener = TcpListener::from(file);
+        Ok(())
+    }
+
+    async fn record(&self) -> Result<RunRecord> {
+        // The last changes of the project are told a moment later.
+        tokio::time::sleep(LAST_CHANGES).await;
+        let spent = spent(&self.host, &self.agent);
+        let log = self.host.context.event_logs.of(&self.agent)?;
+        let fs = format!("/projects/{}/fs", self.project);
+        let (mut changed, mut more_changed) = (BTreeSet::new(), 0);
+        let mut cursor = self.events_before;
+        while cursor < log.last() {
+            let events = log.after(cursor).wait().await?;
+            let Some(last) = events.last() else { break };
+            cursor = last.seq;
+            for event in events {
+                let Some(path) = event.path.strip_prefix(&fs) else { continue };
+                match path.trim_start_matches('/') {
+                    "" => more_changed += event.payload["files"].as_u64().unwrap_or(0),
+                    path => _ = changed.insert(path.to_owned()),
+                }
+            }
+        }
+        let (before, priced) = (&self.spent_before, self.priced);
+        let usage = crate::model::Usage {
+            input: spent.usage.input.saturating_sub(before.usage.input),
+            output: spent.usage.output.saturating_sub(before.usage.output),
+            cache_read: spent.usage.cache_read.saturating_sub(before.usage.cache_read),
+            cache_write: spent.usage.cache_write.saturating_sub(before.usage.cache_write),
+        };
+        let spent = Spent {
+            rounds: spent.rounds.saturating_sub(before.rounds),
+            usage,
+            ms: spent.ms.saturating_sub(before.ms),
+            money: (spent.money - before.money).max(0.0),
+        };
+        let changed = changed.into_iter().collect();
+        Ok(RunRecord { spent, priced, changed, more_changed, refused_hosts: Vec::new() })
+    }
+
+    async fn end(self) {
+        let Run { host, agent, project, before, program, .. } = self;
+        drop(program);
+        leave(&host, agent, project, before).await;
+    }
+}
+
+/// Takes away what was made for a run.
+async fn leave(host: &Arc<HostState>, agent: String, project: String, before: Option<Profile>) {
+    let inner = host.clone();
+    let left = blocking(move || {
+        let _inside = inner.context.runtime.enter();
+        let after = before.unwrap_or_else(|| Profile {
+            name: agent.clone(),
+            spec: AgentSpec { about: ABOUT.to_owned(), ..AgentSpec::default() },
+            created: true,
+            ..Profile::default()
+        });
+        let settled = lifecycle::settle(&inner, &agent, after);
+        edit::remove_guest(&inner, &project);
+        inner.runs.leave(&agent);
+        settled
+    });
+    if let Err(error) = left.await {
+        tracing::warn!(%error, "the agent of a run could not be put back");
+    }
+}
+
+const ABOUT: &str = "A program of the operator's, run with `acheron run`.";
+
+impl ActiveRuns {
+    /// The name of the agent as which a program will run; no other program runs under it meanwhile.
+    fn enter(&self, host: &HostState, request: &RunRequest) -> Result<String> {
+        let mut active = self.0.lock();
+        if let Some(named) = &request.agent {
+            if !is_id(named) {
+                return Err(Error::invalid(format!(
+                    "{} is no name of an agent: up to 64 of a-z, 0-9, _ and -",
+                    quoted(named)
+                )));
+            }
+            return match active.insert(named.clone()) {
+                true => Ok(named.clone()),
+                false => Err(Error::busy(format!("a program runs as `{named}` already; name another agent"))),
+            };
+        }
+        let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
+        let base: String = request.program.chars().map(plain).take(40).collect();
+        let base = Some(base.trim_matches(['-', '_']).to_owned()).filter(|base| is_id(base));
+        let base = base.unwrap_or_else(|| "program".to_owned());
+        let mut names = std::iter::once(base.clone()).chain((2..1000).map(|number| format!("{base}-{number}")));
+        // An agent of the mountspec is used only if it is named.
+        let spec = host.current.spec();
+        let free = names.find(|name| !spec.agents.contains_key(name) && !active.contains(name));
+        let name = free.ok_or_else(|| Error::busy("too many programs of this name run"))?;
+        active.insert(name.clone());
+        Ok(name)
+    }
+
+    fn leave(&self, agent: &str) {
+        self.0.lock().remove(agent);
+    }
+}
+
+/// Lets the agent in, or gives it the project; returns the profile that it had before.
+fn admit(host: &Arc<HostState>, agent: &str, project: &str, request: &RunRequest) -> Result<Option<Profile>> {
+    let known = host.profiles.get(agent).ok();
+    let entry = host.current.spec().agents.get(agent).cloned();
+    let mut profile =
+        known.clone().unwrap_or_else(|| Profile { name: agent.to_owned(), created: true, ..Profile::default() });
+    if profile.created {
+        profile.spec = AgentSpec { about: ABOUT.to_owned(), ..AgentSpec::default() };
+    } else if profile.over.is_none() {
+        profile.over = entry.map(Box::new);
+    }
+    if !profile.spec.projects.iter().any(|own| own == project) {
+        profile.spec.projects.insert(0, project.to_owned());
+    }
+    if let Some(word) = &request.model {
+        profile.spec.model = model(word)?;
+    } else if let Some(word) = &request.usual_model
+        && profile.created
+        && is_guide(&host.current.mounted_with.model_of(&profile.spec))
+    {
+        profile.spec.model = model(word)?;
+    }
+    if request.budget != BudgetLimits::default() {
+        profile.spec.budget = within(&profile.spec.budget, &spent(host, agent), &request.budget);
+    }
+    lifecycle::settle(host, agent, profile)?;
+    Ok(known)
+}
+
+/// The built-in guide is no model for a program.
+fn is_guide(model: &crate::spec::ModelSpec) -> bool {
+    model.kind == ModelKind::Script && model.name.is_none()
+}
+
+fn model(word: &str) -> Result<ModelChange> {
+    let (kind, name) = word.split_once(':').map_or((word, None), |(kind, name)| (kind, Some(name)));
+    let kind = serde_json::from_value(kind.into())
+        .map_err(|_| Error::invalid(format!("unknown model kind {}; a model is KIND:NAME", quoted(kind))))?;
+    Ok(ModelChange { kind: Some(kind), name: name.map(str::to_owned), ..ModelChange::default() })
+}
+
+/// The budget of an agent in which one run may use up this much more.
+fn within(budget: &Budget, spent: &Spent, more: &BudgetLimits) -> Budget {
+    fn least<T: PartialOrd>(one: Option<T>, other: Option<T>) -> Option<T> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(if one < other { one } else { other }),
+            (one, other) => one.or(other),
+        }
+    }
+    Budget {
+        tokens: least(budget.tokens, more.tokens.map(|tokens| tokens.saturating_add(spent.usage.total()))),
+        money: least(budget.money, more.money.map(|money| money + spent.money)),
+        ..*budget
+    }
+}
+
+fn spent(host: &HostState, agent: &str) -> Spent {
+    host.shared.runtimes.spent(agent)
+}
+
+/// The lasting home of an agent's programs.
+fn home_of(state: &Path, agent: &str) -> Result<PathBuf> {
+    let home = state.join("agents").join(agent).join("home");
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home)?;
+    Ok(home)
+}
