@@ -150,10 +150,6 @@ impl RequestAccount {
         self.line.max_tokens.map(|lowered| lowered.to)
     }
 
-    pub fn line(&mut self) -> &mut RequestLine {
-        &mut self.line
-    }
-
     /// Waits until the seconds of the agent are used up.
     pub async fn seconds_used_up(&self) -> Error {
         self.books.ledger.seconds_used_up(&self.books.agent).await;
