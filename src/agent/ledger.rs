@@ -383,10 +383,15 @@ impl Reservation {
         self.used = Spent { rounds, usage, ms: 0, money };
     }
 
-    /// Writes what was noted last to the disk, for the case of a crash; nothing waits for it.
-    pub fn note_on_disk(&self) {
-        let (number, output, money) = (self.number, self.used.usage.output, self.used.money);
-        drop(self.ledger.0.store.write(move |tx| spending::progress(tx, number, output, money)));
+    /// Writes what was noted last to the disk, for the case of a crash, in one commit with what `also` writes. Nothing waits
+    /// for it.
+    pub fn note_on_disk(&self, also: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) {
+        let number = self.number;
+        let Spent { usage, money, .. } = self.used;
+        drop(self.ledger.0.store.write(move |tx| {
+            also(tx)?;
+            spending::progress(tx, number, usage.input, usage.output, money)
+        }));
     }
 
     /// Charges what was noted and `ms` of time, and lets go of the rest, in one commit with what `also` writes.

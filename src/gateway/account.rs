@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::client::Totals;
+use super::client::{Totals, fault_of};
 use super::request_line::{LoweredAnswer, RequestLine};
 use super::request_logs::RequestLog;
 use crate::agent::ask::PaidAnswer;
@@ -12,12 +12,12 @@ use crate::agent::ledger::{Ledger, RequestCost, Reservation};
 use crate::model::{Prices, Usage};
 use crate::state::model_requests::{self, RequestRow};
 use acheron_base::{Clock, Code, Error, Result};
-use acheron_gateway::TokenUsage;
+use acheron_gateway::{Dialect, TokenUsage};
 use acheron_http::Secret;
 use acheron_store::{Tx, Written};
 
 /// The longest answer that is reserved for a program that names none, in tokens.
-const USUAL_ANSWER: u32 = 16_384;
+pub const USUAL_ANSWER: u32 = 16_384;
 /// The shortest answer, in tokens, for which a model is asked.
 const LEAST_ANSWER: u32 = 64;
 /// The tokens of an answer after which its progress is noted on the disk.
@@ -80,7 +80,8 @@ impl Books {
         let (reservation, written) = match reserved {
             Ok(reserved) => reserved,
             Err(error) => {
-                self.refuse(line, &error, 429);
+                let status = Dialect::named(&line.dialect).map_or(429, |dialect| fault_of(&error).status(dialect));
+                self.refuse(line, &error, status);
                 return Err(error);
             }
         };
@@ -176,7 +177,8 @@ impl RequestAccount {
         if output >= self.noted + NOTED_TOKENS || (self.noted == 0 && output > 0) {
             self.noted = output;
             if let Some(reservation) = &self.reservation {
-                reservation.note_on_disk();
+                let (id, line) = (self.line.id.clone(), self.line.text());
+                reservation.note_on_disk(move |tx| model_requests::progress(tx, &id, &line));
             }
         }
     }

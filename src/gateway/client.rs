@@ -13,9 +13,12 @@ use super::upstream::{CameWith, upstreams};
 use super::{Gateway, GatewayClient, MAX_BODY};
 use crate::model::counted;
 use crate::spec::{ModelKind, ModelSpec};
-use acheron_base::{Code, Error, Result};
+use acheron_base::{Code, Error, Result, blocking};
 use acheron_gateway::{Dialect, GatewayFault, GatewayRequest, GeminiTarget, Route, SERVED, error_body, route};
 use acheron_http::server::{IncomingRequest, OutgoingAnswer, OutgoingBody, RequestHandler};
+
+/// A larger body is read on a thread of its own, in bytes.
+const SMALL_BODY: usize = 256 << 10;
 
 /// What a program has asked since its listener is served.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -51,7 +54,7 @@ pub struct ClientGateway {
     pub books: Books,
     pub recorder: Option<Arc<Recorder>>,
     /// The recording that a replayed model answers from, read when it is first asked.
-    pub replayed: Mutex<Option<(String, Arc<RecordedRun>)>>,
+    pub replayed: tokio::sync::Mutex<Option<(String, Arc<RecordedRun>)>>,
     numbers: AtomicU64,
 }
 
@@ -75,7 +78,7 @@ impl ClientGateway {
         let (ledger, log) = (chat.agent_runtime().ledger.clone(), gateway.logs.of(&client.agent)?);
         let (agent, clock, totals) = (client.agent.clone(), gateway.ids.clock().clone(), Arc::default());
         let books = Books { agent, ledger, log, clock, totals };
-        let (recorder, replayed) = (recorder.map(Arc::new), Mutex::default());
+        let (recorder, replayed) = (recorder.map(Arc::new), tokio::sync::Mutex::default());
         Ok(ClientGateway { gateway, client, books, recorder, replayed, numbers: AtomicU64::new(0) })
     }
 
@@ -115,7 +118,10 @@ impl ClientGateway {
     ) -> Result<ReadRequest> {
         let (query, headers) = (came.query.take(), std::mem::take(&mut came.headers));
         let body = came.read(MAX_BODY).await?;
-        let asked = GatewayRequest::read(dialect, target.as_ref(), &body)?;
+        let asked = match body.len() <= SMALL_BODY {
+            true => GatewayRequest::read(dialect, target.as_ref(), &body)?,
+            false => blocking(move || GatewayRequest::read(dialect, target.as_ref(), &body)).await?,
+        };
         Ok(ReadRequest { asked, query, headers })
     }
 

@@ -12,7 +12,7 @@ use super::recording::Exchange;
 use super::streams::{PassedStream, TranslatedStream};
 use super::upstream::{Upstream, upstreams};
 use crate::spec::ModelSpec;
-use acheron_base::{Error, Result};
+use acheron_base::{Code, Error, Result};
 use acheron_gateway::{
     AnswerIdentity, Dialect, GatewayFault, StreamMeter, TokenUsage, error_body, read_chat_answer, whole_answer,
 };
@@ -56,7 +56,7 @@ impl ClientGateway {
         let kept = model
             .keep_bodies
             .then(|| (String::from_utf8_lossy(&read.asked.bytes()).into_owned(), upstream.server.key.clone()));
-        let (max_tokens, prices) = (read.asked.max_tokens(), upstream.prices);
+        let (max_tokens, prices) = (upstream.longest_answer(&read.asked), upstream.prices);
         self.books.reserve(WantedRequest { line, input, max_tokens, prices, billed: true, kept }).await
     }
 
@@ -71,7 +71,12 @@ impl ClientGateway {
         };
         match opened {
             Err(failure) => {
-                account.fail(fault_of(&failure.error).status(asked.dialect), &failure.error.message);
+                let (status, why) = (fault_of(&failure.error).status(asked.dialect), &failure.error.message);
+                // A server that has not begun to answer counts nothing, as for the host's own agents.
+                match failure.error.code == Code::BudgetExceeded {
+                    true => account.fail(status, why),
+                    false => account.refused(status, why),
+                }
                 Tried::Failed(super::client::refusal(asked.dialect, &failure.error))
             }
             Ok(answer) if answer.status >= 300 => self.refused(upstream, asked.dialect, answer, account).await,
@@ -121,7 +126,10 @@ impl ClientGateway {
         mut account: RequestAccount,
     ) -> Result<OutgoingAnswer> {
         account.begin(answer.status);
-        let exchange = self.recorder.as_ref().map(|recorder| Exchange::begin(recorder, &self.client, &read.asked));
+        let exchange = match &self.recorder {
+            Some(recorder) => Some(Exchange::begin(recorder, &self.client, &read.asked).await?),
+            None => None,
+        };
         let (status, passed) = (answer.status, headers::of_answer(&answer.headers));
         let streamed = answer.content_type() == "text/event-stream";
         let identity = self.identity(read, &account);

@@ -2,30 +2,27 @@
 
 use std::sync::Arc;
 
-use super::account::WantedRequest;
+use super::account::{USUAL_ANSWER, WantedRequest};
 use super::client::{ClientGateway, ReadRequest, fault_of};
 use super::forward::{event_stream, usage_of, usage_of_events};
 use super::recording::{Exchange, RecordedRun};
 use crate::model::{Message, ModelAnswer, ModelRequest, NativeCall, NativeResult};
 use crate::spec::{ModelKind, ModelSpec};
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_gateway::{
     AnswerCall, AnswerEnd, AnswerIdentity, AnswerPart, AnswerWriter, CallResult, ContentPart, Conversation,
     ConversationTurn, GatewayRequest, StopReason, TokenUsage, WholeAnswer, whole_answer,
 };
 use acheron_http::server::{OutgoingAnswer, OutgoingBody};
 
-/// The longest answer of a script for a program that names none, in tokens.
-const USUAL_ANSWER: u32 = 16_384;
-
 impl ClientGateway {
     /// Answers from a script or a recording.
     pub async fn answer_here(&self, model: &ModelSpec, read: &ReadRequest) -> Result<OutgoingAnswer> {
-        if model.kind == ModelKind::Replay
-            && let run = self.recorded_run(model)?
-            && !run.is_empty()
-        {
-            return self.replay(&run, model, read).await;
+        if model.kind == ModelKind::Replay {
+            let run = self.recorded_run(model).await?;
+            if !run.is_empty() {
+                return self.replay(&run, model, read).await;
+            }
         }
         let answered = self.ask_script(model, read).await;
         if let Err(error) = &answered {
@@ -35,14 +32,16 @@ impl ClientGateway {
         answered
     }
 
-    fn recorded_run(&self, model: &ModelSpec) -> Result<Arc<RecordedRun>> {
+    async fn recorded_run(&self, model: &ModelSpec) -> Result<Arc<RecordedRun>> {
         let file = model.name.clone().unwrap_or_default();
-        let mut replayed = self.replayed.lock();
+        // Two requests at once must not read it twice: each would begin from its first line.
+        let mut replayed = self.replayed.lock().await;
         match &*replayed {
             Some((known, run)) if *known == file => Ok(run.clone()),
             _ => {
-                let text = self.gateway.models.runtimes.file_text(&file)?;
-                let run = Arc::new(RecordedRun::read(&file, &text)?);
+                let (runtimes, name) = (self.gateway.models.runtimes.clone(), file.clone());
+                let run = blocking(move || RecordedRun::read(&name, &runtimes.file_text(&name)?)).await?;
+                let run = Arc::new(run);
                 *replayed = Some((file, run.clone()));
                 Ok(run)
             }
@@ -51,7 +50,7 @@ impl ClientGateway {
 
     async fn replay(&self, run: &RecordedRun, model: &ModelSpec, read: &ReadRequest) -> Result<OutgoingAnswer> {
         let line = self.line(&read.asked, model_name(model));
-        let exchange = match run.answer(&read.asked) {
+        let exchange = match run.answer(&read.asked).await {
             Ok(exchange) => exchange,
             Err(error) => {
                 self.books.refuse(line, &error, fault_of(&error).status(read.asked.dialect));
@@ -101,7 +100,7 @@ impl ClientGateway {
         line.money = model.prices.cost(said.usage);
         self.books.settle(answered, line).await?;
         if let Some(recorder) = &self.recorder {
-            let mut exchange = Exchange::begin(recorder, &self.client, &read.asked);
+            let mut exchange = Exchange::begin(recorder, &self.client, &read.asked).await?;
             exchange.add(&text);
             exchange.end(told.status);
         }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::GatewayClient;
-use acheron_base::{Error, Result};
+use acheron_base::{Error, Result, blocking};
 use acheron_gateway::{GatewayRequest, difference, normalised};
 
 /// An answer with more bytes is not recorded.
@@ -63,16 +63,16 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    pub fn begin(recorder: &Arc<Recorder>, client: &GatewayClient, asked: &GatewayRequest) -> Exchange {
+    pub async fn begin(recorder: &Arc<Recorder>, client: &GatewayClient, asked: &GatewayRequest) -> Result<Exchange> {
         let (by, program) = (client.agent.clone(), client.program.clone());
         let asked = RecordedExchange {
             dialect: asked.dialect.name().to_owned(),
             stream: asked.stream,
-            request: normalised(asked.body()),
+            request: compared(asked).await?,
             status: 0,
             answer: String::new(),
         };
-        Exchange { recorder: recorder.clone(), by, program, asked, answer: Vec::new() }
+        Ok(Exchange { recorder: recorder.clone(), by, program, asked, answer: Vec::new() })
     }
 
     pub fn add(&mut self, bytes: &[u8]) {
@@ -90,6 +90,12 @@ impl Exchange {
         self.asked.answer = String::from_utf8_lossy(&self.answer).into_owned();
         self.recorder.write(&json!({"by": self.by, "program": self.program, "asked": "", "exchange": self.asked}));
     }
+}
+
+/// The part of a request that is compared. Long requests take a while.
+async fn compared(asked: &GatewayRequest) -> Result<Value> {
+    let body = asked.body().clone();
+    blocking(move || Ok(normalised(&body))).await
 }
 
 /// The exchanges of a recording.
@@ -124,8 +130,8 @@ impl RecordedRun {
     }
 
     /// The answer to a request: the first that was not given yet. A program that repeats a request gets the same answer again.
-    pub fn answer(&self, asked: &GatewayRequest) -> Result<&RecordedExchange> {
-        let request = normalised(asked.body());
+    pub async fn answer(&self, asked: &GatewayRequest) -> Result<&RecordedExchange> {
+        let request = compared(asked).await?;
         let mut used = self.used.lock();
         let same = |exchange: &RecordedExchange| {
             exchange.dialect == asked.dialect.name() && exchange.stream == asked.stream && exchange.request == request

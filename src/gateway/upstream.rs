@@ -18,6 +18,8 @@ const MAX_ANSWER: u64 = 256 << 20;
 pub struct Upstream {
     pub server: ModelServer,
     pub prices: Prices,
+    /// The longest answer of a translated request, in tokens: programs ask for what the models of their own provider can do.
+    longest: u32,
     /// The language in which it is asked.
     pub dialect: Dialect,
     /// It takes the place of another that failed.
@@ -34,7 +36,7 @@ pub fn upstreams(models: &AgentModels, model: &ModelSpec, asked: Dialect) -> Res
 fn upstream(models: &AgentModels, model: &ModelSpec, asked: Dialect, fallback: bool) -> Result<Upstream> {
     let server = models.runtimes.server(model)?;
     let dialect = dialect_for(&server, model, asked)?;
-    Ok(Upstream { server, prices: model.prices, dialect, fallback })
+    Ok(Upstream { server, prices: model.prices, longest: model.context_tokens / 4, dialect, fallback })
 }
 
 /// The language in which a server is asked what a program asks in `asked`.
@@ -80,15 +82,19 @@ impl Upstream {
         self.dialect != asked
     }
 
+    /// The longest answer that this server is asked for.
+    pub fn longest_answer(&self, asked: &GatewayRequest) -> Option<u32> {
+        let wanted = asked.max_tokens();
+        if self.translates(asked.dialect) { wanted.map(|tokens| tokens.min(self.longest)) } else { wanted }
+    }
+
     /// The request as this server takes it.
     pub fn prepared(&self, asked: &GatewayRequest, max_tokens: Option<u32>) -> GatewayRequest {
-        let mut request = match self.translates(asked.dialect) {
-            true => asked.as_chat(),
-            false => asked.clone(),
-        };
+        let (translates, modern) = (self.translates(asked.dialect), self.server.preset == &OPENAI);
+        let mut request = if translates { asked.as_chat() } else { asked.clone() };
         request.set_model(&self.server.model);
-        if let Some(tokens) = max_tokens {
-            request.set_max_tokens(tokens, self.server.preset == &OPENAI);
+        if let Some(tokens) = max_tokens.or(self.longest_answer(asked).filter(|_| translates)) {
+            request.set_max_tokens(tokens, modern);
         }
         request
     }

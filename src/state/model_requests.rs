@@ -18,6 +18,12 @@ pub fn begin(tx: &Tx<'_>, id: &str, agent: &str, at_ms: u64, line: &str) -> Resu
     Ok(())
 }
 
+/// Notes how far a request has come.
+pub fn progress(tx: &Tx<'_>, id: &str, line: &str) -> Result<()> {
+    tx.prepare_cached("UPDATE model_requests SET line = ?2 WHERE id = ?1 AND ended = 0")?.execute([id, line])?;
+    Ok(())
+}
+
 /// Notes the end of a request, whether or not its beginning was noted.
 pub fn end(tx: &Tx<'_>, id: &str, agent: &str, at_ms: u64, row: &RequestRow) -> Result<()> {
     let mut upsert = tx.prepare_cached(

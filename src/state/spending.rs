@@ -58,9 +58,9 @@ pub fn reserve(tx: &Tx<'_>, id: u64, payers: &[String], input: u64, money: f64) 
 }
 
 /// Notes what has come of the answer to a request so far, and what the request costs with it.
-pub fn progress(tx: &Tx<'_>, id: u64, output: u64, money: f64) -> Result<()> {
-    let mut update = tx.prepare_cached("UPDATE reservations SET output = ?2, money = ?3 WHERE id = ?1")?;
-    update.execute(params![id, output, money])?;
+pub fn progress(tx: &Tx<'_>, id: u64, input: u64, output: u64, money: f64) -> Result<()> {
+    let mut update = tx.prepare_cached("UPDATE reservations SET input = ?2, output = ?3, money = ?4 WHERE id = ?1")?;
+    update.execute(params![id, input, output, money])?;
     Ok(())
 }
 

@@ -177,7 +177,7 @@ fn messages_and_responses_are_translated_for_a_server_of_chat_completions() {
             assert_eq!(asked.path, "/v1/chat/completions");
             assert_eq!(asked.body["messages"], json!([{"role": "user", "content": "hi"}]));
             assert_eq!(asked.body["tools"].as_array().unwrap().len(), 1, "the server's own tools are dropped");
-            assert_eq!((&asked.body["model"], &asked.body["max_tokens"]), (&"real".into(), &100.into()));
+            assert_eq!((&asked.body["model"], &asked.body["max_completion_tokens"]), (&"real".into(), &100.into()));
             let whole = if stream { of_events(dialect, &got.text) } else { got.json() };
             let (text, call) = match dialect {
                 Dialect::Messages => (whole["content"][0]["text"].clone(), whole["content"][1]["input"]["a"].clone()),

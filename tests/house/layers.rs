@@ -159,7 +159,8 @@ fn no_service_knows_the_host() {
     }
 }
 
-/// The one file that may ask a model: it reserves before and settles after. `runtimes.rs` opens models and hands them to it.
+/// The one file that may ask a model: it reserves before and settles after. `runtimes.rs` opens models and hands them to it. (The
+/// gateway passes on what programs ask servers; it reserves by the same ledger.)
 const MAY_ASK: &str = "src/agent/ask.rs";
 
 /// Outside `src/model` nothing names the trait of models, or a type that has it, so that nothing can ask one past the budget.

@@ -145,9 +145,9 @@ impl GatewayRequest {
         }
     }
 
-    /// The same request for a server of chat completions.
+    /// The same request for a server of chat completions, without a limit of the answer: its name depends on the server.
     pub fn as_chat(&self) -> GatewayRequest {
-        let body = super::write_chat_request::body(&self.conversation(), &self.model, self.stream, self.max_tokens());
+        let body = super::write_chat_request::body(&self.conversation(), &self.model, self.stream);
         GatewayRequest { dialect: Dialect::Chat, model: self.model.clone(), stream: self.stream, body }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::AnswerCall;
 use super::conversation::{CallResult, ContentPart, Conversation, ConversationTurn, ToolChoice};
 
-pub fn body(conversation: &Conversation, model: &str, stream: bool, max_tokens: Option<u32>) -> Map<String, Value> {
+pub fn body(conversation: &Conversation, model: &str, stream: bool) -> Map<String, Value> {
     let mut body = Map::new();
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -20,7 +20,6 @@ pub fn body(conversation: &Conversation, model: &str, stream: bool, max_tokens: 
         set("tool_choice", conversation.tool_choice.as_ref().map(choice));
         set("parallel_tool_calls", conversation.parallel_calls.map(Value::from));
     }
-    set("max_tokens", max_tokens.map(Value::from));
     set("temperature", conversation.temperature.clone());
     set("top_p", conversation.top_p.clone());
     set("stop", Some(&conversation.stop).filter(|stop| !stop.is_empty()).map(|stop| json!(stop)));

@@ -124,7 +124,7 @@ fn messages_become_chat_completions() {
             {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,QQ=="}}]},
             {"role": "user", "content": "go on"}],
         "tools": [{"type": "function", "function": {"name": "Bash", "description": "Runs.", "parameters": {"type": "object"}}}],
-        "tool_choice": "required", "parallel_tool_calls": false, "max_tokens": 100, "temperature": 1, "stop": ["END"],
+        "tool_choice": "required", "parallel_tool_calls": false, "temperature": 1, "stop": ["END"],
         "stream": true, "stream_options": {"include_usage": true}})
     );
 }
