@@ -2,7 +2,7 @@
 //!
 //! The modules stand in the order in which they read best, and each may use only those before it (a test reads every
 //! `use crate::`). Below them are the crates: `acheron-base`, `acheron-http`, `acheron-store`, `acheron-sandbox`,
-//! `acheron-vfs`, `acheron-fuse` and the cores `acheron-dm`, `acheron-prompts` and `acheron-recall`, none of which knows an
+//! `acheron-vfs`, `acheron-fuse` and the cores `acheron-dm`, `acheron-gateway`, `acheron-prompts` and `acheron-recall`, none of which knows an
 //! agent or a service. `docs/architecture.md` has the map.
 
 #![forbid(unsafe_code)]
@@ -36,6 +36,9 @@ pub mod spec;
 
 /// The agent loop, its three tools, its transcript and its chat.
 pub mod agent;
+
+/// The model gateway: programs ask the model of an agent through it, and the agent pays.
+pub mod gateway;
 
 /// The services, one file or folder each, the pure core first.
 pub mod services;

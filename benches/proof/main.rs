@@ -8,6 +8,7 @@ mod crowd;
 mod disk;
 mod fair;
 mod files;
+mod gateway;
 mod growth;
 mod house;
 mod idle;
@@ -58,6 +59,7 @@ const FAMILIES: &[(&str, Rows)] = &[
     ("agents", agents::rows),
     ("turns", turns::rows),
     ("disk", disk::rows),
+    ("gateway", gateway::rows),
     ("prompts", prompts::rows),
     ("recall", recall::rows),
     ("symbols", symbols::rows),

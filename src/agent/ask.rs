@@ -4,7 +4,6 @@
 //! settles that afterwards. Only this file can reach the model itself. Used by `agent` and `services`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::budget::Spent;
 use super::ledger::{Ledger, RequestCost, Reservation};
@@ -147,7 +146,7 @@ impl PaidModel {
             };
             tokio::select! {
                 answer = self.model.0.answer(&request, &mut count) => answer,
-                () = self.seconds_used_up() => {
+                () = self.ledger.seconds_used_up(&self.payer) => {
                     Err(Error::budget_exceeded(format!("{} has used up its seconds", self.payer)))
                 }
             }
@@ -162,17 +161,6 @@ impl PaidModel {
         match fits && left.tokens.is_none() && left.money.is_none() {
             true => Ok(request.estimated()),
             false => request.counted().await,
-        }
-    }
-
-    /// Waits until the seconds of the payer are used up, by whichever requests.
-    async fn seconds_used_up(&self) {
-        loop {
-            match self.ledger.ms_left(&self.payer) {
-                None => std::future::pending::<()>().await,
-                Some(0) => return,
-                Some(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
-            }
         }
     }
 }

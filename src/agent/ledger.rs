@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -142,7 +143,7 @@ impl Ledger {
         if left > 0 {
             tracing::warn!(
                 requests = left,
-                "requests to models were under way when the host stopped; their input is charged"
+                "requests to models were under way when the host stopped; their input and the noted part of their answers are charged"
             );
         }
         Ok(Ledger(Arc::new(LedgerInner { store, clock, state: Mutex::default() })))
@@ -216,6 +217,18 @@ impl Ledger {
     /// Reserves what a request may cost, or refuses it. The answer may be shorter than wanted, never longer than what is left
     /// pays for.
     pub fn reserve(&self, payer: &str, cost: &RequestCost) -> Result<Reservation> {
+        // The request need not wait for the disk: its settlement stands behind this note in the same queue.
+        self.reserve_with(payer, cost, |_| Ok(())).map(|(reservation, _)| reservation)
+    }
+
+    /// The same with what is to be written down beside the reservation, in one commit. If the cost is to outlive a crash, and
+    /// the caller waits for the answer, no request is sent that a crash could forget.
+    pub fn reserve_with(
+        &self,
+        payer: &str,
+        cost: &RequestCost,
+        also: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static,
+    ) -> Result<(Reservation, Option<Written<()>>)> {
         let mut state = self.0.state.lock();
         let (payers, output) = self.reserve_in(&mut state, payer, cost)?;
         state.requests += 1;
@@ -231,12 +244,14 @@ impl Ledger {
         drop(state);
         let sent = Usage::new(cost.input, 0);
         let (names, money) = (payers.clone(), cost.prices.cost(sent));
-        // The request need not wait for the disk: its settlement stands behind this note in the same queue.
-        if cost.outlives_crash {
-            drop(self.0.store.write(move |tx| spending::reserve(tx, number, &names, sent.input, money)));
-        }
+        let written = cost.outlives_crash.then(|| {
+            self.0.store.write(move |tx| {
+                also(tx)?;
+                spending::reserve(tx, number, &names, sent.input, money)
+            })
+        });
         let begun_ms = held.begun_ms;
-        Ok(Reservation { ledger: self.clone(), payers, number, output, begun_ms, used: Spent::default() })
+        Ok((Reservation { ledger: self.clone(), payers, number, output, begun_ms, used: Spent::default() }, written))
     }
 
     /// The payers of a request, and the longest answer that all of them can pay for.
@@ -270,6 +285,26 @@ impl Ledger {
     /// Writes something that costs nothing, in the order of what does.
     pub fn write(&self, change: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> Written<()> {
         self.0.store.write(change)
+    }
+
+    /// The same, then calls `then`, which must be short: it runs on the thread of the writer.
+    pub fn write_then(
+        &self,
+        change: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Written<()> {
+        self.0.store.write_then(change, move |()| then())
+    }
+
+    /// Waits until the seconds of a payer are used up, by whichever requests.
+    pub async fn seconds_used_up(&self, payer: &str) {
+        loop {
+            match self.ms_left(payer) {
+                None => std::future::pending::<()>().await,
+                Some(0) => return,
+                Some(ms) => tokio::time::sleep(Duration::from_millis(ms)).await,
+            }
+        }
     }
 
     /// Charges what was used without a reservation: time spent on calls of a turn. `also` is written in the same commit.
@@ -348,22 +383,48 @@ impl Reservation {
         self.used = Spent { rounds, usage, ms: 0, money };
     }
 
-    /// Charges what was noted and `ms` of time, and lets go of the rest, in one commit with what `also` writes.
-    pub fn settle(mut self, ms: u64, also: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> Written<()> {
-        self.used.ms = ms;
-        self.end(also)
+    /// Writes what was noted last to the disk, for the case of a crash, in one commit with what `also` writes. Nothing waits
+    /// for it.
+    pub fn note_on_disk(&self, also: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) {
+        let number = self.number;
+        let Spent { usage, money, .. } = self.used;
+        drop(self.ledger.0.store.write(move |tx| {
+            also(tx)?;
+            spending::progress(tx, number, usage.input, usage.output, money)
+        }));
     }
 
-    fn end(&mut self, also: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> Written<()> {
+    /// Charges what was noted and `ms` of time, and lets go of the rest, in one commit with what `also` writes.
+    pub fn settle(self, ms: u64, also: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static) -> Written<()> {
+        self.settle_then(ms, also, || ())
+    }
+
+    /// The same, then calls `then`, which must be short: it runs on the thread of the writer.
+    pub fn settle_then(
+        mut self,
+        ms: u64,
+        also: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Written<()> {
+        self.used.ms = ms;
+        self.end(also, then)
+    }
+
+    fn end(
+        &mut self,
+        also: impl FnOnce(&Tx<'_>) -> Result<()> + Send + 'static,
+        then: impl FnOnce() + Send + 'static,
+    ) -> Written<()> {
         let payers = std::mem::take(&mut self.payers);
         let mut state = self.ledger.0.state.lock();
         let passed = state.spend(&payers, Some(self.number), &self.used);
         drop(state);
         let (number, row) = (self.number, row_of(&self.used));
-        let written = self.ledger.0.store.write(move |tx| {
+        let change = move |tx: &Tx<'_>| {
             also(tx)?;
             spending::settle(tx, number, &payers, &row)
-        });
+        };
+        let written = self.ledger.0.store.write_then(change, move |()| then());
         tell(&passed);
         written
     }
@@ -373,7 +434,7 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         if !self.payers.is_empty() {
             self.used.ms = self.ms();
-            drop(self.end(|_| Ok(()))); // a request that failed or was cut off; nobody waits for the disk
+            drop(self.end(|_| Ok(()), || ())); // a request that failed or was cut off; nobody waits for the disk
         }
     }
 }

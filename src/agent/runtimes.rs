@@ -18,7 +18,7 @@ use super::wake::{self, WakeRules};
 use crate::jobs::Jobs;
 use crate::model::config::ModelConfig;
 use crate::model::replay::Recording;
-use crate::model::server::Silence;
+use crate::model::server::{ModelServer, Silence};
 use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
 use crate::service::runner::CallQueue;
@@ -70,7 +70,9 @@ impl AgentRuntimes {
     pub fn trust(&self, spec: &spec::Spec) {
         let own = spec.agents.values().map(|agent| &agent.model.base_url);
         let narrator = spec.dm.narrator.iter().map(|model| &model.base_url);
-        let named = own.chain(narrator).chain([&spec.model.base_url]).flatten().cloned();
+        let changes = spec.agents.values().map(|agent| &agent.model.fallback).chain([&spec.model.fallback]);
+        let fallbacks = changes.flatten().map(|model| &model.base_url);
+        let named = own.chain(narrator).chain(fallbacks).chain([&spec.model.base_url]).flatten().cloned();
         *self.servers.write() = named.collect();
     }
 
@@ -86,17 +88,27 @@ impl AgentRuntimes {
         self.recording.begin(file)
     }
 
+    /// The client for the servers of models.
+    pub fn http(&self) -> &Arc<Http> {
+        &self.http
+    }
+
+    /// The server of a model with its key, for the gateway; an error if it has none.
+    pub fn server(&self, model: &spec::ModelSpec) -> Result<ModelServer> {
+        match config(model)? {
+            ModelConfig::Remote(remote) => remote.server(&|name: &str| self.key(name, model.base_url.as_deref())),
+            _ => Err(Error::invalid("this kind of model has no server")),
+        }
+    }
+
+    /// The text of a script or recording.
+    pub fn file_text(&self, file: &str) -> Result<String> {
+        crate::model::config::text(&self.here.join(file)).map_err(|error| Error::invalid(format!("{file}: {error}")))
+    }
+
     /// Builds the settings of an agent from the mountspec. Opens the model.
     pub fn settings(&self, agent: &str, model: &spec::ModelSpec, limits: &spec::TurnLimits) -> Result<Settings> {
-        let word = serde_json::to_value(model.kind).unwrap_or_default();
-        let mut kind =
-            ModelConfig::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
-        if let ModelConfig::Remote(remote) = &mut kind {
-            let seconds = |limit: Option<u32>| limit.map(|seconds| Duration::from_secs(seconds.into()));
-            remote.responses = model.api == spec::ModelApi::Responses;
-            remote.silence =
-                Silence { first_byte: seconds(model.first_byte_seconds), idle: seconds(model.idle_seconds) };
-        }
+        let kind = config(model)?;
         // The jitter of retries need not be secret, only different for each agent.
         let seed = agent.bytes().fold(0u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
         let env = |name: &str| self.key(name, model.base_url.as_deref());
@@ -169,6 +181,19 @@ impl AgentRuntimes {
             member.chat.stop();
         }
     }
+}
+
+/// The configuration of a model that the mountspec describes.
+fn config(model: &spec::ModelSpec) -> Result<ModelConfig> {
+    let word = serde_json::to_value(model.kind).unwrap_or_default();
+    let mut kind =
+        ModelConfig::read(word.as_str().unwrap_or_default(), model.name.as_deref(), model.base_url.as_deref())?;
+    if let ModelConfig::Remote(remote) = &mut kind {
+        let seconds = |limit: Option<u32>| limit.map(|seconds| Duration::from_secs(seconds.into()));
+        remote.responses = model.api == spec::ModelApi::Responses;
+        remote.silence = Silence { first_byte: seconds(model.first_byte_seconds), idle: seconds(model.idle_seconds) };
+    }
+    Ok(kind)
 }
 
 /// Checks the wake rules of an agent.

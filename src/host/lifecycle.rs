@@ -98,6 +98,7 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
         host.context.event_logs.forget(&id);
         host.context.jobs.forget(&id);
         host.shared.runtimes.forget_spending(&id);
+        host.shared.requests.forget(&id);
         let agent = id.clone();
         if purge { crate::state::purge(&host.store, &id, move |tx| wiring::purge(tx, &agent)) } else { Ok(()) }
     })

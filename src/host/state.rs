@@ -16,6 +16,7 @@ use super::wiring::SharedServices;
 use super::{AgentDirs, PolicyAccess, edit, protected_paths};
 use crate::agent::own_model::AgentModels;
 use crate::agent::profiles::AgentProfiles;
+use crate::gateway::Gateway;
 use crate::service::ServiceContext;
 use acheron_base::{ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
@@ -109,6 +110,11 @@ impl HostState {
     pub fn models(&self) -> AgentModels {
         let (profiles, runtimes) = (self.profiles.clone(), self.shared.runtimes.clone());
         AgentModels { profiles, runtimes, default: self.current.mounted_with.model.clone() }
+    }
+
+    /// The gateway through which programs ask the models of agents.
+    pub fn gateway(&self) -> Gateway {
+        Gateway { models: self.models(), logs: self.shared.requests.clone(), ids: self.context.ids.clone() }
     }
 }
 

@@ -37,8 +37,8 @@ impl ProviderProtocol for MessagesApi {
             body["tools"] = tools.iter().map(offered).collect();
         }
         let mut request = server.post("/messages", &body);
-        request.headers.push(("anthropic-version", "2023-06-01".to_owned()));
-        request.secret = server.key.clone().map(|key| ("x-api-key", "", key));
+        request.headers.push(("anthropic-version".into(), "2023-06-01".to_owned()));
+        request.secret = server.secret();
         request
     }
 

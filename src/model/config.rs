@@ -7,12 +7,13 @@ use std::sync::Arc;
 
 use super::Model;
 use super::anthropic::Anthropic;
+use super::gateway_only::GatewayOnly;
 use super::guide::Guide;
 use super::openai::OpenAi;
 use super::replay::Replay;
 use super::responses::OpenAiResponses;
 use super::script::Script;
-use super::server::{ANTHROPIC, COMPATIBLE, ModelServer, ServerPreset, Silence};
+use super::server::{ANTHROPIC, GEMINI, ModelServer, ServerPreset, Silence, all_presets};
 use acheron_base::{Error, Result, quoted};
 use acheron_http::Http;
 
@@ -53,8 +54,7 @@ impl ModelConfig {
             "external" if name.is_none() => Ok(ModelConfig::External),
             "external" => Err(Error::invalid("model external takes no name")),
             _ => {
-                let mut servers = COMPATIBLE.iter().copied().chain([&ANTHROPIC]);
-                let Some(preset) = servers.find(|preset| preset.kind == kind) else {
+                let Some(preset) = all_presets().find(|preset| preset.kind == kind) else {
                     return Err(Error::invalid(format!("unknown model kind {}; kinds are {}", quoted(kind), kinds())));
                 };
                 let model = needed("the name of a model")?;
@@ -85,10 +85,18 @@ impl ModelConfig {
 }
 
 impl RemoteConfig {
-    fn open(&self, http: &Arc<Http>, env: &dyn Fn(&str) -> Option<String>, seed: u64) -> Result<Arc<dyn Model>> {
+    /// The server, with its key.
+    pub fn server(&self, env: &dyn Fn(&str) -> Option<String>) -> Result<ModelServer> {
         let mut server = ModelServer::find(self.preset, &self.model, self.base_url.as_deref(), env)?;
         server.silence = self.silence;
-        let http = http.clone();
+        Ok(server)
+    }
+
+    fn open(&self, http: &Arc<Http>, env: &dyn Fn(&str) -> Option<String>, seed: u64) -> Result<Arc<dyn Model>> {
+        if self.preset == &GEMINI {
+            return Ok(Arc::new(GatewayOnly(self.model.clone())));
+        }
+        let (server, http) = (self.server(env)?, http.clone());
         Ok(match (self.preset == &ANTHROPIC, self.responses) {
             (true, false) => Arc::new(Anthropic::new(server, http, seed)),
             (true, true) => return Err(Error::invalid("anthropic has no responses API; leave `api` out")),
@@ -99,12 +107,12 @@ impl RemoteConfig {
 }
 
 fn kinds() -> String {
-    let servers = COMPATIBLE.iter().copied().chain([&ANTHROPIC]).map(|preset| preset.kind);
+    let servers = all_presets().map(|preset| preset.kind);
     format!("script, replay, {} and external", servers.collect::<Vec<_>>().join(", "))
 }
 
 /// The text of a script or recording: a regular file up to the size limit.
-fn text(path: &Path) -> std::io::Result<String> {
+pub fn text(path: &Path) -> std::io::Result<String> {
     use std::io::{Error, ErrorKind, Read as _};
     use std::os::unix::fs::OpenOptionsExt as _;
 

@@ -1,12 +1,13 @@
 //! Language models: one trait and its implementations.
 //!
 //! A model takes messages and returns text; if tools are offered to it, also calls of them ([`native`]). The provider's stop
-//! reason is not kept. Used by `agent`, `services` and `host`. Uses `acheron-http`; it knows no tree, no tools and no turns.
+//! reason is not kept. Used by `agent`, `gateway`, `services` and `host`. Uses `acheron-http`; it knows no tree, no tools and no turns.
 
 mod answer_form;
 pub mod anthropic;
 mod call_assembly;
 pub mod config;
+mod gateway_only;
 mod guide;
 pub mod native;
 pub mod openai;
@@ -26,7 +27,7 @@ use serde_json::Value;
 use acheron_base::Result;
 
 pub use native::{KeptAnswer, ModelProtocol, NativeCall, NativeResult, OfferedTool, ToolMessage};
-pub use size::MESSAGE_TOKENS;
+pub use size::{MESSAGE_TOKENS, counted};
 
 /// A language model, or something that takes the place of one.
 #[async_trait]

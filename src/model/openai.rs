@@ -110,7 +110,7 @@ impl KeptAnswer {
 
 /// The request with the server's key.
 pub fn authorized(server: &ModelServer, mut request: Request) -> Request {
-    request.secret = server.key.clone().map(|key| ("authorization", "Bearer ", key));
+    request.secret = server.secret();
     request
 }
 

@@ -30,6 +30,9 @@ struct RecordedAnswer {
     said: Option<ModelAnswer>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed: Option<Error>,
+    /// A request of a program, and its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    exchange: Option<serde_json::Value>,
 }
 
 /// The file that a run is recorded to, if any.
@@ -83,7 +86,14 @@ impl Model for RecordingModel {
             Err(error) => (None, Some(error.clone())),
         };
         let native = ask.tools.is_some();
-        self.recording.write(&RecordedAnswer { by: self.by.clone(), asked: digest(ask), native, said, failed })?;
+        self.recording.write(&RecordedAnswer {
+            by: self.by.clone(),
+            asked: digest(ask),
+            native,
+            said,
+            failed,
+            exchange: None,
+        })?;
         answer
     }
 
@@ -109,12 +119,15 @@ pub struct Replay {
 }
 
 impl Replay {
-    /// Reads the lines of one agent, or all lines if none is named.
+    /// Reads the lines of one agent, or all lines if none is named. What programs asked through the gateway is not for it.
     pub fn read(name: &str, text: &str, agent: Option<&str>) -> Result<Replay> {
         let mut lines = VecDeque::new();
         for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
             let line: RecordedAnswer = serde_json::from_str(line)
                 .map_err(|error| Error::invalid(format!("{name}, line {}: {error}", number + 1)))?;
+            if line.exchange.is_some() {
+                continue;
+            }
             if agent.is_none_or(|agent| agent == line.by) {
                 lines.push_back(line);
             }

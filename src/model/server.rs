@@ -43,6 +43,15 @@ pub static ANTHROPIC: ServerPreset = ServerPreset {
     needs_key: true,
 };
 
+/// Only programs behind the gateway speak to it, in its own language.
+pub static GEMINI: ServerPreset = ServerPreset {
+    kind: "gemini",
+    key_variable: "GEMINI_API_KEY",
+    base_url_variable: "GEMINI_BASE_URL",
+    base_url: "https://generativelanguage.googleapis.com/v1beta",
+    needs_key: true,
+};
+
 /// The servers that speak as OpenAI's does.
 pub static COMPATIBLE: [&ServerPreset; 5] = [
     &OPENAI,
@@ -58,9 +67,14 @@ pub static COMPATIBLE: [&ServerPreset; 5] = [
     &ServerPreset::local("llamacpp", "LLAMA_API_KEY", "LLAMA_BASE_URL", "http://127.0.0.1:8080/v1"),
 ];
 
+/// Every server that is known.
+pub fn all_presets() -> impl Iterator<Item = &'static ServerPreset> {
+    COMPATIBLE.into_iter().chain([&ANTHROPIC, &GEMINI])
+}
+
 /// The environment variables with keys, for messages.
 pub fn key_variables() -> String {
-    COMPATIBLE.into_iter().chain([&ANTHROPIC]).map(|preset| preset.key_variable).collect::<Vec<_>>().join(", ")
+    all_presets().map(|preset| preset.key_variable).collect::<Vec<_>>().join(", ")
 }
 
 /// How long a server may be silent; absent values are those of every request.
@@ -103,6 +117,16 @@ impl ModelServer {
         Ok(ModelServer { preset, model: model.to_owned(), base_url, key, silence: Silence::default() })
     }
 
+    /// The key, as its server wants it in a header.
+    pub fn secret(&self) -> Option<(&'static str, &'static str, Secret)> {
+        let (name, prefix) = match self.preset.kind {
+            "anthropic" => ("x-api-key", ""),
+            "gemini" => ("x-goog-api-key", ""),
+            _ => ("authorization", "Bearer "),
+        };
+        self.key.clone().map(|key| (name, prefix, key))
+    }
+
     /// A request to a path of the server.
     pub fn post(&self, path: &str, body: &serde_json::Value) -> Request {
         let mut request = Request::post(format!("{}{path}", self.base_url), body);
@@ -114,7 +138,7 @@ impl ModelServer {
 /// The address with its version. People write it with and without `/v1`, and copy whole addresses of requests.
 fn versioned(url: &str) -> String {
     let url = url.trim().trim_end_matches('/');
-    let requests = ["/chat/completions", "/responses", "/messages"];
+    let requests = ["/chat/completions", "/responses", "/messages", "/models"];
     let url = requests.iter().find_map(|path| url.strip_suffix(path)).unwrap_or(url);
     let path = url.split_once("://").map_or(url, |(_, rest)| rest).split_once('/').map_or("", |(_, path)| path);
     let is_version =
@@ -140,7 +164,7 @@ mod tests {
         ] {
             assert_eq!(versioned(given), found, "{given}");
         }
-        for preset in COMPATIBLE.into_iter().chain([&ANTHROPIC]) {
+        for preset in all_presets() {
             assert_eq!(versioned(preset.base_url), preset.base_url);
         }
     }

@@ -54,7 +54,8 @@ impl ModelRequest {
 /// The counts of texts, by their hash: the messages of a turn are sent again with every round.
 static COUNTS: LazyLock<(RandomState, Mutex<HashMap<u64, u64>>)> = LazyLock::new(Default::default);
 
-async fn counted(text: &str) -> Result<u64> {
+/// The tokens of a text, counted; a text that was counted before costs nothing.
+pub async fn counted(text: &str) -> Result<u64> {
     let (hasher, counts) = &*COUNTS;
     let hash = hasher.hash_one(text);
     if let Some(known) = counts.lock().get(&hash) {

@@ -140,7 +140,7 @@ impl Service for WebSearch {
     async fn invoke(&self, _cx: &Cx, command: Command) -> Result<WebResults> {
         let Command::Search { query, max_results, site } = command;
         let mut request = Request::get(address(&self.url, &words(&query, site.as_deref())?));
-        request.headers.push(("accept", "application/json".to_owned()));
+        request.headers.push(("accept".into(), "application/json".to_owned()));
         request.limit = LARGEST;
         let mut body = BodyBytes::default();
         // Only the pauses between attempts depend on it.

@@ -27,7 +27,7 @@ pub const BUILT_IN: [&str; 12] = [
     "web_search",
 ];
 /// Other names in an agent's directory or in `global`.
-const RESERVED: [&str; 7] = ["chat", "events", "jobs", "library", "services", "status.json", "thoughts"];
+const RESERVED: [&str; 8] = ["chat", "events", "jobs", "library", "model", "services", "status.json", "thoughts"];
 
 pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
     let mut faults = Faults::default();
@@ -187,7 +187,7 @@ impl Faults {
             self.add(&format!("{path}.projects[{at}]"), format!("there is no project {}{hint}", quoted(project)));
         }
         let model = spec.model_of(agent);
-        if agent.model.kind.is_some() || agent.model.base_url.is_some() {
+        if agent.model.kind.is_some() || agent.model.base_url.is_some() || agent.model.fallback.is_some() {
             self.model(&join(path, "model"), &model);
         }
         self.money(&format!("{path}.limits.money"), agent.limits.money, &model);
@@ -246,6 +246,15 @@ impl Faults {
                 &join(path, "base_url"),
                 format!("{} is not a URL; it must begin with http:// or https://", quoted(url)),
             );
+        }
+        if let Some(fallback) = &model.fallback {
+            let path = join(path, "fallback");
+            match fallback.kind {
+                ModelKind::Script | ModelKind::Replay | ModelKind::External => {
+                    self.add(&join(&path, "kind"), "a second model needs a server: name a kind such as openai");
+                }
+                _ => self.model(&path, &fallback.over(model)),
+            }
         }
     }
 

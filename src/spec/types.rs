@@ -77,6 +77,37 @@ pub struct ModelSpec {
     /// How the model calls tools in the turns of an agent.
     #[serde(skip_serializing_if = "is_default")]
     pub protocol: ModelProtocol,
+    /// The model that programs behind the gateway get when this one cannot be reached or refuses for a passing reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<FallbackModel>,
+    /// Whether the bodies of what programs ask through the gateway are kept, in `model/bodies.ndjson`.
+    #[serde(skip_serializing_if = "is_default")]
+    pub keep_bodies: bool,
+}
+
+/// A second model for when the first fails.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct FallbackModel {
+    pub kind: ModelKind,
+    /// The provider's name of the model.
+    pub name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
+    pub api: ModelApi,
+    /// Its prices; by default those of the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prices: Option<Prices>,
+}
+
+impl FallbackModel {
+    /// The whole description of it, as a change of the first.
+    pub fn over(&self, first: &ModelSpec) -> ModelSpec {
+        let FallbackModel { kind, name, base_url, api, prices } = self.clone();
+        let prices = prices.unwrap_or(first.prices);
+        ModelSpec { kind, name, base_url, api, prices, fallback: None, ..first.clone() }
+    }
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -104,6 +135,8 @@ pub enum ModelKind {
     /// OpenAI or a compatible server.
     Openai,
     Anthropic,
+    /// Google's own language, with `GEMINI_API_KEY`; only for programs that ask through the gateway.
+    Gemini,
     /// A local Ollama: http://127.0.0.1:11434.
     Ollama,
     /// https://openrouter.ai/api/v1, with `OPENROUTER_API_KEY`.
@@ -143,6 +176,10 @@ pub struct ModelChange {
     pub strict: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<ModelProtocol>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fallback: Option<FallbackModel>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep_bodies: Option<bool>,
 }
 
 /// An agent.
@@ -522,6 +559,8 @@ impl ModelChange {
             idle_seconds: self.idle_seconds.or(base.idle_seconds),
             strict: self.strict.unwrap_or(base.strict),
             protocol: self.protocol.unwrap_or(if same { base.protocol } else { ModelProtocol::default() }),
+            fallback: self.fallback.clone().or(base.fallback.clone().filter(|_| same)),
+            keep_bodies: self.keep_bodies.unwrap_or(base.keep_bodies),
         }
     }
 }
@@ -578,6 +617,8 @@ impl Default for ModelSpec {
             idle_seconds,
             strict,
             protocol,
+            fallback: None,
+            keep_bodies: false,
         }
     }
 }

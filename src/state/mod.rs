@@ -1,7 +1,7 @@
-//! The tables of the host: its migrations, and the queries for jobs, events, turns, spending and the audit; and backups of the whole state
+//! The tables of the host: its migrations, and the queries for jobs, events, turns, spending, requests to models and the audit; and backups of the whole state
 //! directory.
 //!
-//! Used by `jobs`, `events`, `agent`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
+//! Used by `jobs`, `events`, `agent`, `gateway`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
 //! to themselves. Uses `acheron-store`.
 
 pub mod audit;
@@ -9,6 +9,7 @@ pub mod backup;
 pub mod events;
 pub mod file_plans;
 pub mod jobs;
+pub mod model_requests;
 mod purge;
 pub mod quota;
 pub mod restore;
@@ -39,6 +40,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/7-spending.sql"),
     include_str!("steps/8-memory-words.sql"),
     include_str!("steps/9-memory-facts.sql"),
+    include_str!("steps/11-model-requests.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.

@@ -1,6 +1,6 @@
 //! Deletes expired records in the background, in small transactions so that other writers do not wait. Used by `host`.
 
-use super::{audit, events, jobs};
+use super::{audit, events, jobs, model_requests};
 use acheron_base::Result;
 use acheron_store::Store;
 
@@ -12,7 +12,7 @@ const BATCH: usize = 256;
 pub struct RetentionLimits {
     /// Jobs of one agent.
     pub jobs: usize,
-    /// Events of one agent.
+    /// Events of one agent, and requests of its programs to models.
     pub events: u64,
     /// Audit entries of one principal.
     pub audit: usize,
@@ -28,6 +28,7 @@ pub struct Pruned {
     pub jobs: Vec<String>,
     pub events: usize,
     pub audit: usize,
+    pub model_requests: usize,
 }
 
 /// Deletes all records beyond the limits. Other writes may run in between.
@@ -39,7 +40,7 @@ pub async fn prune(store: &Store, keep: RetentionLimits) -> Result<Pruned> {
     let (surplus, mut large) = found.await?;
     loop {
         let (surplus, some) = (surplus.clone(), large.split_off(large.len().saturating_sub(BATCH)));
-        let (jobs, events, audit) = store
+        let (jobs, events, audit, requests) = store
             .write(move |tx| {
                 let mut jobs = jobs::prune(tx, keep.before_ms, BATCH)?;
                 jobs.extend(jobs::remove(tx, &some)?);
@@ -47,15 +48,17 @@ pub async fn prune(store: &Store, keep: RetentionLimits) -> Result<Pruned> {
                     jobs,
                     events::prune(tx, keep.events, keep.before_ms, BATCH)?,
                     audit::prune(tx, &surplus, keep.before_ms, BATCH)?,
+                    model_requests::prune(tx, keep.events, keep.before_ms, BATCH)?,
                 ))
             })
             .await?;
-        if jobs.is_empty() && events == 0 && audit == 0 && large.is_empty() {
+        if jobs.is_empty() && events == 0 && audit == 0 && requests == 0 && large.is_empty() {
             return Ok(gone);
         }
         gone.jobs.extend(jobs);
         gone.events += events;
         gone.audit += audit;
+        gone.model_requests += requests;
     }
 }
 

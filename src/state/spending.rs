@@ -57,20 +57,28 @@ pub fn reserve(tx: &Tx<'_>, id: u64, payers: &[String], input: u64, money: f64) 
     Ok(())
 }
 
+/// Notes what has come of the answer to a request so far, and what the request costs with it.
+pub fn progress(tx: &Tx<'_>, id: u64, input: u64, output: u64, money: f64) -> Result<()> {
+    let mut update = tx.prepare_cached("UPDATE reservations SET input = ?2, output = ?3, money = ?4 WHERE id = ?1")?;
+    update.execute(params![id, input, output, money])?;
+    Ok(())
+}
+
 /// Ends a request: it has cost its payers so much.
 pub fn settle(tx: &Tx<'_>, id: u64, payers: &[String], cost: &SpendingRow) -> Result<()> {
     tx.prepare_cached("DELETE FROM reservations WHERE id = ?1")?.execute([id])?;
     payers.iter().try_for_each(|payer| add(tx, payer, cost))
 }
 
-/// Charges the requests that a host left behind: what was sent has been paid for, what was answered is not known. Returns
+/// Charges the requests that a host left behind: what was sent has been paid for, and of the answer what was noted of it. Returns
 /// how many there were.
 pub fn settle_left(tx: &Tx<'_>) -> Result<usize> {
-    let mut select = tx.prepare("SELECT payer, input, money FROM reservations")?;
-    let left = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let left: Vec<(String, u64, f64)> = left.collect::<Result<_, _>>()?;
-    for (payer, input, money) in &left {
-        add(tx, payer, &SpendingRow { rounds: 1, input: *input, money: *money, ..SpendingRow::default() })?;
+    let mut select = tx.prepare("SELECT payer, input, output, money FROM reservations")?;
+    let left = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?;
+    let left: Vec<(String, u64, u64, f64)> = left.collect::<Result<_, _>>()?;
+    for (payer, input, output, money) in &left {
+        let cost = SpendingRow { rounds: 1, input: *input, output: *output, money: *money, ..SpendingRow::default() };
+        add(tx, payer, &cost)?;
     }
     if !left.is_empty() {
         tx.execute("DELETE FROM reservations", [])?;

@@ -48,11 +48,21 @@ fn the_host_lives_here() {
         if place.join("spec.json").exists() {
             host.follow(&place.join("spec.json"));
         }
+        let _gateway = place.join("gateway").exists().then(|| serve_gateway(&host, &place.join("gateway")));
         println!("\nthe host is up");
         // ends when the parent closes its end, should the parent die before it kills us
         tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new())).await.unwrap().unwrap();
         host.down().await;
     });
+}
+
+/// Serves the gateway of the agent, and writes its address down.
+fn serve_gateway(host: &Host, file: &Path) -> acheron::gateway::GatewayGuard {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    std::fs::write(file, listener.local_addr().unwrap().to_string()).unwrap();
+    let (agent, program) = (AGENT.to_owned(), "program".to_owned());
+    let client = acheron::gateway::GatewayClient { agent, program, record: None };
+    host.state.gateway().serve(listener, client).unwrap()
 }
 
 pub struct Life {

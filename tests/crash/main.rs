@@ -5,6 +5,7 @@
 mod disks;
 mod files;
 mod game;
+mod gateway;
 mod lasting;
 mod life;
 mod load;

@@ -18,6 +18,7 @@ pub mod reply_scan;
 mod room;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+pub mod sse;
 pub mod sync;
 pub mod tokens;
 pub mod utf8;

@@ -1,13 +1,16 @@
-//! The only HTTP client: time-outs, retries, streaming, limits, cancellation. No other crate uses reqwest. It passes
-//! the bytes of an answer to a [`BodySink`] and knows nothing of models or searches. Redirections are not followed,
+//! The only HTTP client: time-outs, retries, streaming, limits, cancellation; and a small server for programs on this machine
+//! ([`server`]). No other crate uses reqwest or hyper. The client passes the bytes of an answer to a [`BodySink`], or hands
+//! out an [`OpenAnswer`], and knows nothing of models or searches. Redirections are not followed,
 //! because a key must not reach another server. A secret is only in the headers: it is redacted from whatever a server
 //! answers. Any crate may use it; it uses only `acheron-base`.
 
 #![forbid(unsafe_code)]
 
+mod open;
 pub mod retry;
-pub mod sse;
+pub mod server;
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -15,6 +18,9 @@ use std::time::Duration;
 use rand::RngCore;
 
 use acheron_base::{Clock, Code, Error, Result};
+
+pub use acheron_base::sse;
+pub use open::OpenAnswer;
 pub use retry::{Retry, RetryPolicy};
 
 /// The size limit of an error answer.
@@ -44,7 +50,7 @@ impl fmt::Debug for Secret {
 #[derive(Clone, Debug)]
 pub struct Request {
     pub url: String,
-    pub headers: Vec<(&'static str, String)>,
+    pub headers: Vec<(Cow<'static, str>, String)>,
     /// A header whose value is a prefix and a secret, such as `Bearer `.
     pub secret: Option<(&'static str, &'static str, Secret)>,
     /// A body makes it a POST of JSON.
@@ -251,7 +257,7 @@ impl Http {
             None => client.get(url),
         };
         for (name, value) in &request.headers {
-            sent = sent.header(*name, value);
+            sent = sent.header(name.as_ref(), value);
         }
         if let Some((name, prefix, secret)) = &request.secret {
             let mut value = reqwest::header::HeaderValue::from_str(&format!("{prefix}{}", secret.0))

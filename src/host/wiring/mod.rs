@@ -85,6 +85,7 @@ pub fn agent_nodes(env: &AgentEnv) -> Result<Vec<(String, Node)>> {
     let thoughts = chat.agent_runtime().thoughts.directory();
     Ok(vec![
         ("chat".to_owned(), Node::dir(chat.directory())), //
+        ("model".to_owned(), Node::dir(env.host.shared.requests.directory(&env.agent)?)),
         ("thoughts".to_owned(), Node::dir(thoughts)),
     ])
 }

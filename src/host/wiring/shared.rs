@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::runtimes::AgentRuntimes;
+use crate::gateway::RequestLogs;
 use crate::services::mounts::Bindings;
 use crate::services::prompts::Library;
 use crate::services::prompts::watch::watch;
@@ -21,6 +22,8 @@ use acheron_store::Store;
 
 pub struct SharedServices {
     pub runtimes: Arc<AgentRuntimes>,
+    /// What programs asked models through the gateway.
+    pub requests: Arc<RequestLogs>,
     pub prompts: Arc<Library>,
     pub symbols: Arc<SymbolStore>,
     /// Reloads the prompts as long as it is held.
@@ -69,8 +72,10 @@ impl SharedServices {
             clock.clone(),
         )?);
         runtimes.trust(spec);
+        let requests = Arc::new(RequestLogs::open(store.clone(), clock.clone())?);
         let shared = SharedServices {
             runtimes,
+            requests,
             prompts,
             symbols,
             _watch: watch,

@@ -1,7 +1,7 @@
 use super::*;
 
 fn served(kind: &str, model: &str) -> ModelConfig {
-    let preset = COMPATIBLE.into_iter().chain([&ANTHROPIC]).find(|preset| preset.kind == kind).unwrap();
+    let preset = all_presets().find(|preset| preset.kind == kind).unwrap();
     let (responses, silence) = (false, Silence::default());
     ModelConfig::Remote(RemoteConfig { preset, model: model.to_owned(), base_url: None, responses, silence })
 }

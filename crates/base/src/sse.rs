@@ -1,7 +1,7 @@
 //! Decodes server-sent events from chunks of any size. A line is decoded only when it is complete, so a chunk may end
 //! in the middle of a character. Each byte is examined once. Any crate may use it.
 
-use acheron_base::{Error, Result};
+use crate::{Error, Result};
 
 /// The size limit of an event.
 const LONGEST: usize = 16 << 20;
