@@ -21,6 +21,7 @@ use super::socket::Lines;
 use super::{HostState, edit, lifecycle, wiring};
 use crate::agent::budget::{BudgetLimits, Spent};
 use crate::agent::profiles::Profile;
+use crate::gateway::{GatewayClient, GatewayGuard};
 use crate::services::terminal::{Look, RunningProgram};
 use crate::spec::{AgentSpec, Budget, ModelChange, ModelKind, is_id};
 use acheron_base::{Error, Result, blocking, quoted};
@@ -71,6 +72,9 @@ struct Run {
     priced: bool,
     program: RunningProgram,
     started: Option<RunStarted>,
+    /// For the gateway: the name of the program, and where it is recorded.
+    client: GatewayClient,
+    gateway: Option<GatewayGuard>,
 }
 
 impl Run {
@@ -126,6 +130,12 @@ impl Run {
             priced: model.prices.input_per_mtok > 0.0 || model.prices.output_per_mtok > 0.0,
             program,
             started: Some(started),
+            client: GatewayClient {
+                agent: agent.to_owned(),
+                program: request.program.clone(),
+                record: request.record.clone(),
+            },
+            gateway: None,
         })
     }
 
@@ -145,7 +155,11 @@ impl Run {
                 message = lines.next::<ToHost>() => message?,
             };
             match message {
-                Some((ToHost::Listener { port }, Some(file))) => self.listen(port, file)?,
+                Some((ToHost::Listener { port }, Some(file))) => {
+                    if let Err(error) = self.listen(port, file) {
+                        lines.send(&FromHost::EndedBecause(error.message)).await?;
+                    }
+                }
                 Some((ToHost::Ended, _)) => return lines.send(&FromHost::Record(self.record().await?)).await,
                 Some(_) => return Err(Error::invalid("this message makes no sense here")),
                 None => return Ok(()),
@@ -153,13 +167,17 @@ impl Run {
         }
     }
 
-    fn listen(&mut self, _port: u16, file: OwnedFd) -> Result<()> {
-        let _listener = TcpListener::from(file);
+    /// Answers at a port of the sandbox. A second listener would be a second budget for nobody.
+    fn listen(&mut self, port: u16, file: OwnedFd) -> Result<()> {
+        if self.gateway.is_some() {
+            return Err(Error::invalid(format!("port {port}: this run has its gateway already")));
+        }
+        self.gateway = Some(self.host.gateway().serve(TcpListener::from(file), self.client.clone())?);
         Ok(())
     }
 
     async fn record(&self) -> Result<RunRecord> {
-        // The last changes of the project are told a moment later.
+        // The last changes of the project are told a moment later; the gateway settles what is under way.
         tokio::time::sleep(LAST_CHANGES).await;
         let spent = spent(&self.host, &self.agent);
         let log = self.host.context.event_logs.of(&self.agent)?;
@@ -196,8 +214,8 @@ impl Run {
     }
 
     async fn end(self) {
-        let Run { host, agent, project, before, program, .. } = self;
-        drop(program);
+        let Run { host, agent, project, before, program, gateway, .. } = self;
+        drop((program, gateway));
         leave(&host, agent, project, before).await;
     }
 }
