@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 
 use super::opened;
 use super::score::{Score, telling};
-use super::sessions::{Question, SessionSet, generate};
 use crate::Run;
 use crate::house::{Scratch, TestHost, plain};
 use crate::store::fill_with;
 use crate::table::{Aim, Figure};
 use acheron_base::tokens;
 use acheron_recall::Access;
+use acheron_recall::sample_sessions::{Question, SessionSet, generate};
 use acheron_store::Connection;
 
 const SEED: u64 = 20_261_117;

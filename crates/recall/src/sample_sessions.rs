@@ -1,8 +1,9 @@
 //! A generated set of conversations with questions about them, in the shape of LongMemEval: facts that are told once, among small
-//! talk, and asked for later in other words. `sessions.md` says how it is made. The same seed gives the same set.
+//! talk, and asked for later in other words. `benches/proof/recall/sessions.md` says how it is made. The same seed gives the same set. Tests and the
+//! benchmarks use it.
 
-const FACTS: &str = include_str!("facts.txt");
-const FILLERS: &str = include_str!("fillers.txt");
+const FACTS: &str = include_str!("sample_sessions/facts.txt");
+const FILLERS: &str = include_str!("sample_sessions/fillers.txt");
 
 /// The persons of the facts, with their relation to the user.
 const RELATIONS: [&str; 8] =
