@@ -180,7 +180,12 @@ impl WatchedPath {
         };
         // While the answer is being made, the last one holds.
         let now = print.unwrap_or(before.print);
-        let told = now == before.print || self.is_told(log, before.seq).await?;
+        let mut told = now == before.print || self.is_told(log, before.seq).await?;
+        if !told {
+            // The event of a change becomes visible just after the change.
+            tokio::time::sleep(SHORTEST / 10).await;
+            told = self.is_told(log, before.seq).await?;
+        }
         let pause = if now == before.print { least.max((before.pause * 2).min(LONGEST)) } else { least };
         *seen = Some(Seen { print: now, seq, at, pause });
         if !told {

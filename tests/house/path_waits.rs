@@ -55,9 +55,8 @@ files = [path for path in files if not os.path.islink(path) and "/jobs/" not in 
 waits = {path: wait(path) for path in files}
 refused = {path: said for path, said in waits.items() if isinstance(said, str)}
 for path, said in refused.items():
-    if "; wait for" not in said: print("no way out:", path, said)
-    name = path.rsplit("/", 1)[1]
-    if "/control/" not in path and not path.endswith((".md", "next.json")) and name not in ("SCHEMA.json", "CAPS.json", "OPS.json", "protocol.json"): print("refused:", path, said)
+    if "; wait for" not in said and "is not a source: it is" not in said: print("no way out:", path, said)
+fixed = {path: shown(path) for path, said in refused.items() if "does not change" in said}
 before = {path: shown(path) for path in files if path not in refused}
 with open(me + "services/SERVICES.json") as file: services = [it["service_id"] for it in json.load(file) if it["scope"] == "agent_namespace"]
 for service in services:
@@ -68,6 +67,10 @@ call("memory", "pin", {"memory_path": "/agents/charon/memory/items/river"})
 put(me + "recall/nodes/semantic/River.md", "A river of fire.\n")
 call("recall", "add", {"conversation": "crossing", "role": "user", "text": "Who rows?"})
 put(me + "chat/control/input", "Once more!"); open(me + "chat/latest.txt").read()
+for path, was in fixed.items():
+    if shown(path) != was: print("refused, and changes:", path)
+for path, said in refused.items():
+    if path not in fixed and "/control/" not in path and not path.endswith(("events/next.json", "sources/README.md")): print("refused:", path, said)
 changed = [path for path, was in before.items() if shown(path) != was]
 for path in changed:
     if not fired(waits[path]): print("did not fire:", path)

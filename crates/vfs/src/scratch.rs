@@ -188,11 +188,16 @@ pub enum StandsFor {
 pub fn stands_for(dir: &dyn Dir, name: &str) -> Option<StandsFor> {
     let taken = |real: &str| matches!(dir.lookup(real), Some(Node::File(file)) if takes_writes(&*file));
     let named = scratch_names::drafts_of(name).find(|real| taken(real) || dir.takes_new(real));
+    // What cannot be written has no drafts.
+    let fixed = || scratch_names::drafts_of(name).any(|real| dir.lookup(real).is_some());
     let same_end = |real: &str| extension(name).is_some() && extension(name) == extension(real);
     match named {
         Some(real) if !same_end(real) => Some(StandsFor::Named(real.to_owned())),
         Some(_) => None,
-        None if scratch_names::is_made_up(name) && (dir.takes_new("page.md") || writable(dir).is_some()) => {
+        None if scratch_names::is_made_up(name)
+            && !fixed()
+            && (dir.takes_new("page.md") || writable(dir).is_some()) =>
+        {
             Some(StandsFor::Unknown)
         }
         None => None,
