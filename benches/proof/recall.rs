@@ -7,7 +7,6 @@
 mod corpus;
 mod memories;
 mod score;
-mod sessions;
 
 use std::hint::black_box;
 use std::path::Path;

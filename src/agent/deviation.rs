@@ -52,9 +52,9 @@ fn strict(text: &str) -> Option<Value> {
 }
 
 /// An object with the name of a tool and arguments, in any of the forms that providers use, in the form of the contract.
-fn shaped(value: &Value) -> Option<Value> {
+pub(super) fn shaped(value: &Value) -> Option<Value> {
     let outer = value.as_object()?;
-    let wrapped = ["function", "function_call"].into_iter().find_map(|key| outer.get(key)?.as_object());
+    let wrapped = ["function", "function_call", "tool_call"].into_iter().find_map(|key| outer.get(key)?.as_object());
     let inner = wrapped.unwrap_or(outer);
     let name = inner.get("name")?.as_str().filter(|name| ToolCall::is_tool(name))?;
     let arguments = ["arguments", "parameters", "input"].into_iter().find_map(|key| inner.get(key))?;

@@ -28,3 +28,4 @@ pub mod transcript;
 mod turn;
 pub mod turn_order;
 pub mod wake;
+mod written_call;

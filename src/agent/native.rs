@@ -15,6 +15,7 @@ use super::protocol::{self, FaultKind, ModelCall, ProtocolFault};
 use super::step::{self, FAILURES, FAULTS, NextStep, protocol_fault, words_of};
 use super::strict_json::{MAX_VALUES, StrictReading};
 use super::transcript::{TranscriptRecord, TurnEnd};
+use super::written_call::is_written_call;
 use crate::agent::tools::{Misuse, ToolCall, failure};
 use crate::model::{ModelAnswer, NativeCall};
 use acheron_base::Error;
@@ -54,7 +55,7 @@ pub fn read(said: &ModelAnswer) -> Result<NativeAnswer<'_>, ProtocolFault> {
     if words.is_empty() {
         return wrong(FaultKind::ZeroCalls, "the answer is empty; call a tool, or write your reply");
     }
-    if words.starts_with('{') && protocol::parse(words).is_ok() {
+    if is_written_call(words) {
         let why = "the answer is a call written as text, which was not performed; call the tool itself";
         return wrong(FaultKind::ProseAround, why);
     }

@@ -95,6 +95,18 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Wak
     let agent_runtime = chat.agent_runtime().clone();
     let Ok(event_log) = agent_runtime.context.event_logs.of(&agent_runtime.agent) else { return };
     let mut cursor = heard.cursor(&rule.on);
+    let caller = Caller::of(Principal::Agent(agent_runtime.agent.clone()));
+    // Rules begin while the tree is being built.
+    while selectors.iter().any(|it| matches!(it, Selector::Path(_))) && !event_log.has_tree() {
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    }
+    let watched = match event_log.watch(&caller, selectors).await {
+        Ok(watched) => watched,
+        Err(error) => {
+            let path = format!("/agents/{}/events/status.json", agent_runtime.agent);
+            return event_log.note("wake", &path, json!({"on": rule.on, "error": error.message}));
+        }
+    };
     loop {
         let armed = Armed {
             selectors: selectors.into(),
@@ -102,6 +114,7 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Wak
             armed_at_ms: agent_runtime.context.clock.now_ms(),
             fired: BTreeSet::new(),
             turn: 0,
+            watched: watched.clone(),
         };
         let once = !selectors.iter().all(repeats);
         let Ok((Some(found), body)) = Waiter::new(&event_log, &agent_runtime.context.jobs, armed, None).next().await

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{CommandResult, Failure, root, say};
+use super::{CommandResult, Failure, plain_text, root};
 use acheron_base::Error;
 use acheron_fuse::mounts_of;
 
@@ -43,11 +43,18 @@ impl WaitArgs {
             return Ok(ExitCode::from(TIMED_OUT));
         }
         match (self.json, event["event_path"].as_str()) {
-            (false, Some(path)) => say(&format!("{}{path}\n", mount.display())),
-            _ => say(&format!("{event}\n")),
+            (false, Some(path)) => say(&format!("{}{path}\n", mount.display()))?,
+            _ => say(&format!("{event}\n"))?,
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// An event that could not be printed is lost, so that is a failure.
+fn say(text: &str) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout();
+    stdout.write_all(plain_text::for_stdout(text).as_bytes())?;
+    stdout.flush()
 }
 
 fn milliseconds(seconds: f64) -> Result<u64, Failure> {

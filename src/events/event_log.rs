@@ -1,8 +1,8 @@
 //! The event log of one agent: recent events in memory, all retained events in the store.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
@@ -11,13 +11,14 @@ use tokio::sync::watch;
 use super::commit::{Commit, commit};
 use super::wait::Wait;
 use super::waiter::armed_selectors;
-use super::{Event, Selector};
+use super::watched::WatchedPaths;
+use super::{Event, Selector, WatchedPath};
 use crate::state::events as table;
 use crate::state::events::{Cursor, PageLimits};
 use crate::state::quota::{QuotaKind, Quotas};
-use acheron_base::{Clock, Result};
+use acheron_base::{Clock, Error, Result};
 use acheron_store::{Store, Written};
-use acheron_vfs::{Answer, Log, line};
+use acheron_vfs::{Answer, Log, Tree, WeakTree, line};
 
 /// The events kept in memory, and a page of older ones.
 const MAX_RECENT: PageLimits = PageLimits { events: 4096, bytes: 8 << 20 };
@@ -31,11 +32,18 @@ pub struct EventLogs {
     clock: Clock,
     /// The limits of what agents keep.
     pub quotas: Arc<Quotas>,
+    /// The tree whose paths are waited for.
+    tree: Arc<OnceLock<WeakTree>>,
 }
 
 impl EventLogs {
     pub fn new(store: Store, clock: Clock) -> Self {
-        EventLogs { all: Mutex::default(), store, clock, quotas: Arc::default() }
+        EventLogs { all: Mutex::default(), store, clock, quotas: Arc::default(), tree: Arc::default() }
+    }
+
+    /// Sets the tree, which is built after the logs.
+    pub fn set_tree(&self, tree: &Tree) {
+        _ = self.tree.set(tree.downgrade()); // there is only one
     }
 
     /// The log of `agent`, restored from the store at the first request.
@@ -44,7 +52,9 @@ impl EventLogs {
         if let Some(event_log) = all.get(agent) {
             return Ok(event_log.clone());
         }
-        let event_log = Arc::new(EventLog::open(agent, self.store.clone(), self.clock.clone(), self.quotas.clone())?);
+        let mut event_log = EventLog::open(agent, self.store.clone(), self.clock.clone(), self.quotas.clone())?;
+        event_log.tree = self.tree.clone();
+        let event_log = Arc::new(event_log);
         all.insert(agent.to_owned(), event_log.clone());
         Ok(event_log)
     }
@@ -74,6 +84,8 @@ pub struct EventLog {
     pub quotas: Arc<Quotas>,
     /// The bytes of signals by their sender; counted when the first arrives.
     signal_bytes: Mutex<Option<HashMap<String, u64>>>,
+    tree: Arc<OnceLock<WeakTree>>,
+    pub(super) watched: WatchedPaths,
 }
 
 struct EventLogState {
@@ -147,6 +159,10 @@ pub struct SharedWait {
     pub passed: u64,
     pub armed_at_ms: u64,
     pub fired: Vec<usize>,
+    /// An event of this arming was delivered: only the reader that had it waits for more.
+    pub delivered: bool,
+    /// The paths that have to be looked at; none after a restart, until they are read.
+    pub watched: Option<Arc<[Arc<WatchedPath>]>>,
 }
 
 impl EventLog {
@@ -163,7 +179,19 @@ impl EventLog {
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));
         let changes = Arc::new(watch::Sender::new(0));
         let (turn, signal_bytes) = (AtomicU64::new(0), Mutex::default());
-        Ok(EventLog { agent, clock, shown, store, state, changes, turn, quotas, signal_bytes })
+        let (tree, watched) = (Arc::default(), WatchedPaths::default());
+        Ok(EventLog { agent, clock, shown, store, state, changes, turn, quotas, signal_bytes, tree, watched })
+    }
+
+    /// Whether the tree is built.
+    pub fn has_tree(&self) -> bool {
+        self.tree.get().is_some()
+    }
+
+    /// The tree whose paths are waited for.
+    pub(super) fn tree(&self) -> Result<Tree> {
+        let tree = self.tree.get().and_then(WeakTree::upgrade);
+        tree.ok_or_else(|| Error::unavailable("the tree is not there yet, or not any more"))
     }
 
     fn state(&self) -> MutexGuard<'_, EventLogState> {
@@ -258,7 +286,7 @@ impl EventLog {
     }
 
     /// Arms the shared wait; durable when the answer resolves.
-    pub fn arm(&self, wait: Wait) -> Answer<()> {
+    pub fn arm(&self, wait: Wait, watched: Arc<[Arc<WatchedPath>]>) -> Answer<()> {
         let now = self.clock.now_ms();
         let mut state = self.state();
         // Events before the first arming are only in the log: nothing waited for them.
@@ -268,9 +296,31 @@ impl EventLog {
         let arming = state.shared.arming + 1;
         let selectors = armed_selectors(&self.agent, &wait);
         let (wait, fired) = (Some(Arc::new(wait)), Vec::new());
-        state.shared = SharedWait { wait, selectors, arming, cursor, passed: 0, armed_at_ms: now, fired };
+        let (delivered, watched) = (false, Some(watched));
+        state.shared =
+            SharedWait { wait, selectors, arming, cursor, passed: 0, armed_at_ms: now, fired, delivered, watched };
         let agent = self.agent.clone();
         let safe = self.store.write(move |tx| table::arm(tx, &agent, &written, since, now));
+        drop(state);
+        self.wake();
+        Answer::soon(safe)
+    }
+
+    /// Keeps the watched paths of an arming that a restart has left without.
+    pub fn watches(&self, arming: u64, watched: &Arc<[Arc<WatchedPath>]>) {
+        let shared = &mut self.state().shared;
+        if shared.arming == arming {
+            shared.watched = Some(watched.clone());
+        }
+    }
+
+    /// Takes the shared wait away, as if none had ever been armed. Events up to now are only in the log.
+    pub fn disarm(&self) -> Answer<()> {
+        let mut state = self.state();
+        let (arming, cursor) = (state.shared.arming + 1, state.last);
+        state.shared = SharedWait { arming, ..restored(&self.agent, Cursor { cursor, ..Cursor::default() }) };
+        let agent = self.agent.clone();
+        let safe = self.store.write(move |tx| table::arm(tx, &agent, &Value::Null, Some(cursor), 0));
         drop(state);
         self.wake();
         Answer::soon(safe)
@@ -288,12 +338,13 @@ impl EventLog {
             None if shared.fired.contains(&fired) => return, // two readers had the same one
             None => shared.fired.push(fired),
         }
-        let written = json!({ "wait": shared.wait.as_deref(), "fired": shared.fired });
+        let first = !std::mem::replace(&mut shared.delivered, true);
+        let written = json!({ "wait": shared.wait.as_deref(), "fired": shared.fired, "delivered": true });
         let (cursor, at) = (shared.cursor, shared.armed_at_ms);
         let agent = self.agent.clone();
         drop(self.store.write(move |tx| match seq {
-            Some(seq) => table::advance(tx, &agent, seq),
-            None => table::arm(tx, &agent, &written, Some(cursor), at),
+            Some(seq) if !first => table::advance(tx, &agent, seq),
+            _ => table::arm(tx, &agent, &written, Some(cursor), at),
         }));
     }
 
@@ -326,6 +377,8 @@ fn restored(agent: &str, cursor: Cursor) -> SharedWait {
         passed: 0,
         armed_at_ms: cursor.armed_at_ms.unwrap_or_default(),
         fired: serde_json::from_value(written["fired"].clone()).unwrap_or_default(),
+        delivered: written["delivered"] == true,
+        watched: None,
     }
 }
 

@@ -21,18 +21,18 @@ const README: &str = "\
 The events of this agent in order, and files that wait for them.
 
 - `control/wait.json` takes `{\"paths\": [\"/agents/self/events/sources/user.json\"], \"timeout_ms\": 60000, \"since\": 0}`;
-  then `next.json` waits for the first of them. A handle opened for reading and writing has its own wait: write the wait, then read the events from the same handle.
+  then `next.json` waits for the first of them, until one was read; `{}` ends the wait. A handle opened for reading and writing has its own wait: write the wait, then read the events from the same handle.
 - `control/signal.json` takes `{\"event_type\": \"user\", \"parameter\": \"go\", \"payload\": {}}`; `\"to\"` names another agent.
 - `sources/` has a file for everything that can be waited for, not listed, and reading one waits:
   `cat sources/time/after/1000.json` sleeps a second, `cat sources/user/go.json` waits for the signal `go`.
 - `log.ndjson` is the log; `tail -f` follows it. `status.json` shows the armed wait.
 
 A path is a job's `status.json` (the end of the job), `/agents/self/chat/control/input`, a file of `sources/`, or any
-other path: a change at or below it.
+other path that can change: a change at or below it. A path that never changes is refused, with what to wait for instead.
 ";
 
 const CONTROL: &str = "\
-- `wait.json`: what `next.json` waits for, `{\"paths\": [\"/agents/self/events/sources/user.json\"]}`.
+- `wait.json`: what `next.json` waits for, `{\"paths\": [\"/agents/self/events/sources/user.json\"]}`; `{}` ends the wait.
 - `signal.json`: sends a signal to this agent or another.
 ";
 
@@ -101,6 +101,11 @@ impl WaitFile {
     }
 }
 
+/// A wait that takes the armed one away.
+fn disarms(value: &Value) -> bool {
+    value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
 impl CommandSink for WaitFile {
     fn template(&self) -> Bytes {
         line(&json!({ "paths": ["/agents/self/events/sources/user.json"], "timeout_ms": 60000 }))
@@ -115,7 +120,12 @@ impl CommandSink for WaitFile {
     }
 
     fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
-        let parsed: Result<Vec<_>> = commands.into_iter().map(|value| self.parse(&asked.caller, value)).collect();
+        if commands.last().is_some_and(disarms) {
+            *self.refusal.lock() = None;
+            return self.event_log.disarm().map(|()| Vec::new());
+        }
+        let commands = commands.into_iter().filter(|value| !disarms(value));
+        let parsed: Result<Vec<_>> = commands.map(|value| self.parse(&asked.caller, value)).collect();
         // Several waits in one write: each replaces the previous one.
         let (wait, selectors) = match parsed.map(|mut waits| waits.pop()) {
             Ok(Some(wait)) => wait,
@@ -123,23 +133,48 @@ impl CommandSink for WaitFile {
             Err(error) => return Answer::refuse(error),
         };
         *self.refusal.lock() = None;
-        if !asked.how.read {
-            return self.event_log.arm(wait).map(|()| Vec::new());
+        if !selectors.iter().any(|selector| matches!(selector, super::Selector::Path(_))) {
+            return begin(
+                &self.event_log,
+                &self.jobs,
+                wait,
+                selectors,
+                Arc::default(),
+                asked.how.read.then_some(asked.mark),
+            );
         }
-        let armed = Armed {
-            selectors: selectors.into(),
-            cursor: wait.since.unwrap_or(asked.mark),
-            armed_at_ms: self.event_log.clock.now_ms(),
-            fired: BTreeSet::new(),
-            turn: self.event_log.turn(),
-        };
-        let waiter = Waiter::new(&self.event_log, &self.jobs, armed, Some(wait.timeout_ms));
-        Answer::ok(vec![Arc::new(waiter)])
+        let (event_log, jobs, caller) = (self.event_log.clone(), self.jobs.clone(), asked.caller.clone());
+        let mark = asked.how.read.then_some(asked.mark);
+        Answer::soon(async move {
+            let watched = event_log.watch(&caller, &selectors).await?;
+            begin(&event_log, &jobs, wait, selectors, watched, mark).wait().await
+        })
     }
 
     fn refused(&self, _asked: &CommandContext, error: &Error) {
         *self.refusal.lock() = Some(error.clone());
     }
+}
+
+/// Arms the shared wait, or a private one of a handle that reads, which was opened at the event `mark`.
+fn begin(
+    event_log: &Arc<EventLog>,
+    jobs: &Arc<Jobs>,
+    wait: Wait,
+    selectors: Vec<super::Selector>,
+    watched: Arc<[Arc<super::WatchedPath>]>,
+    mark: Option<u64>,
+) -> Answer<Vec<Arc<dyn Reply>>> {
+    let Some(mark) = mark else { return event_log.arm(wait, watched).map(|()| Vec::new()) };
+    let armed = Armed {
+        selectors: selectors.into(),
+        cursor: wait.since.unwrap_or(mark),
+        armed_at_ms: event_log.clock.now_ms(),
+        fired: BTreeSet::new(),
+        turn: event_log.turn(),
+        watched,
+    };
+    Answer::ok(vec![Arc::new(Waiter::new(event_log, jobs, armed, Some(wait.timeout_ms)))])
 }
 
 struct SignalFile {

@@ -1,7 +1,7 @@
 //! Events: one durable log per agent, and files that wait for events.
 //!
 //! [`EventLog`] is the log, [`Selector`] names something to wait for, [`wait`] decides (a pure function), [`Waiter`]
-//! is one waiter, [`files`] is the directory. Used by `service`, `agent`, `services` and `host`. Uses `policy`, `state`
+//! is one waiter, [`watched`] decides which paths can be waited for, [`files`] is the directory. Used by `service`, `agent`, `services` and `host`. Uses `policy`, `state`
 //! and `jobs`.
 
 mod commit;
@@ -15,6 +15,7 @@ mod sources;
 mod tests;
 pub mod wait;
 mod waiter;
+mod watched;
 
 pub use commit::{Commit, commit};
 pub use event_log::{EventLog, EventLogs};
@@ -22,5 +23,6 @@ pub use selector::{Selector, SignalType};
 pub use signal::Signal;
 pub use wait::Wait;
 pub use waiter::{Waiter, selectors};
+pub use watched::WatchedPath;
 
 pub use crate::state::events::Event;

@@ -6,9 +6,10 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::EventLog;
-use super::wait::{Armed, Wait, WaitMatch, not_configured};
+use super::wait::{Armed, WaitMatch, not_configured};
 use super::waiter::Waiter;
 use crate::jobs::Jobs;
+use crate::policy::PrincipalCaller as _;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, line, slice};
 
@@ -50,21 +51,49 @@ struct ReadPass {
     found: Option<(Waiter, WaitMatch)>,
     /// The last byte was given out.
     complete: bool,
+    /// The arming of which this reader had an event: it stays, and waits for more.
+    had: Option<u64>,
 }
 
 impl NextReader {
-    /// The shared wait, its progress and its arming.
-    fn armed(&self) -> Result<Option<(Arc<Wait>, Armed, u64)>> {
+    /// The shared wait and its progress.
+    fn armed(&self) -> Result<Option<SharedArming>> {
         let shared = self.event_log.shared();
         let Some(wait) = shared.wait else { return Ok(None) };
+        // A program that copies the tree must not wait for what was delivered already.
+        let over = shared.delivered && self.pass.lock().had != Some(shared.arming);
         let armed = Armed {
             selectors: shared.selectors?,
             cursor: shared.cursor.max(shared.passed),
             armed_at_ms: shared.armed_at_ms,
             fired: shared.fired.into_iter().collect(),
             turn: self.event_log.turn(),
+            watched: shared.watched.clone().unwrap_or_default(),
         };
-        Ok(Some((wait, armed, shared.arming)))
+        let timeout_ms = if over { 0 } else { wait.timeout_ms };
+        let is_watched = shared.watched.is_some();
+        Ok(Some(SharedArming { armed, arming: shared.arming, timeout_ms, is_watched }))
+    }
+}
+
+/// The shared wait as one reader finds it.
+struct SharedArming {
+    armed: Armed,
+    arming: u64,
+    timeout_ms: u64,
+    /// Its paths are being watched; not after a restart.
+    is_watched: bool,
+}
+
+impl SharedArming {
+    /// What is to be waited for, with its paths watched.
+    async fn watched(self, event_log: &Arc<EventLog>) -> Result<Armed> {
+        if self.is_watched {
+            return Ok(self.armed);
+        }
+        let watched = event_log.watch(&Caller::agent(&event_log.agent), &self.armed.selectors).await?;
+        event_log.watches(self.arming, &watched);
+        Ok(Armed { watched, ..self.armed })
     }
 }
 
@@ -77,7 +106,7 @@ impl ReadPass {
     }
 
     fn start(&mut self, bytes: Bytes, found: Option<(Waiter, WaitMatch)>) {
-        *self = ReadPass { bytes: Some(bytes), found, complete: false };
+        *self = ReadPass { bytes: Some(bytes), found, complete: false, had: self.had };
     }
 
     /// The reader has what it was given.
@@ -85,6 +114,7 @@ impl ReadPass {
         if self.complete
             && let Some((waiter, found)) = self.found.take()
         {
+            self.had = waiter.arming();
             waiter.acknowledge(&found);
         }
     }
@@ -104,8 +134,8 @@ impl Handle for NextReader {
         }
         pass.end();
         drop(pass);
-        let waiter = match self.armed() {
-            Ok(Some((wait, armed, arming))) => Waiter::shared(&self.event_log, &self.jobs, armed, &wait, arming),
+        let shared = match self.armed() {
+            Ok(Some(shared)) => shared,
             Ok(None) => {
                 let mut pass = self.pass.lock();
                 pass.start(line(&not_configured()), None);
@@ -113,8 +143,10 @@ impl Handle for NextReader {
             }
             Err(error) => return Answer::refuse(error),
         };
-        let pass = self.pass.clone();
+        let (pass, event_log, jobs) = (self.pass.clone(), self.event_log.clone(), self.jobs.clone());
         Answer::later(async move {
+            let (timeout_ms, arming) = (shared.timeout_ms, shared.arming);
+            let waiter = Waiter::shared(&event_log, &jobs, shared.watched(&event_log).await?, timeout_ms, arming);
             let (found, body) = waiter.next().await?;
             let mut pass = pass.lock();
             pass.start(line(&body), found.map(|found| (waiter, found)));
@@ -134,13 +166,16 @@ impl Handle for NextReader {
 
     /// Does not count the event that this reader has: its next read acknowledges that one.
     fn readable(&self) -> Answer<()> {
-        let Ok(Some((wait, mut armed, arming))) = self.armed() else { return Answer::ok(()) };
-        if let Some(found) = self.pass.lock().unacknowledged(arming) {
-            armed.acknowledge(found);
+        let Ok(Some(mut shared)) = self.armed() else { return Answer::ok(()) };
+        if let Some(found) = self.pass.lock().unacknowledged(shared.arming) {
+            shared.armed.acknowledge(found);
         }
         // It does not share its progress, because others have not read that event.
-        let waiter = Waiter::new(&self.event_log, &self.jobs, armed, Some(wait.timeout_ms));
-        Answer::later(async move { waiter.next().await.map(|_| ()) })
+        let (event_log, jobs, timeout_ms) = (self.event_log.clone(), self.jobs.clone(), shared.timeout_ms);
+        Answer::later(async move {
+            let armed = shared.watched(&event_log).await?;
+            Waiter::new(&event_log, &jobs, armed, Some(timeout_ms)).next().await.map(|_| ())
+        })
     }
 
     fn closed(&self) {

@@ -72,6 +72,7 @@ impl File for SourceFile {
             armed_at_ms: self.event_log.clock.now_ms(),
             fired: BTreeSet::new(),
             turn: self.event_log.turn(),
+            watched: Arc::default(),
         };
         let once: Arc<dyn Reply> = Arc::new(Once(Waiter::new(&self.event_log, &self.jobs, armed, None)));
         let answers = replies::Replies::default();

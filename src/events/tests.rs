@@ -57,6 +57,8 @@ struct WaitModel {
     armed: Option<Option<u8>>,
     /// The event that the reader with the open handle has, until the next arming.
     open: Option<u64>,
+    /// Somebody had an event of this arming: whoever opens the file now does not wait.
+    delivered: bool,
 }
 
 impl WaitModel {
@@ -105,7 +107,7 @@ impl WaitBench {
             None => "/agents/self/events/sources/user.json".to_owned(),
         };
         let wait = Wait { paths: vec![path], timeout_ms: 600_000, since: None };
-        self.event_log.arm(wait).wait().await.unwrap();
+        self.event_log.arm(wait, Arc::default()).wait().await.unwrap();
     }
 
     fn open(&self) -> Box<dyn Handle> {
@@ -145,7 +147,7 @@ async fn follow(steps: Vec<Step>) -> Result<(), TestCaseError> {
                     model.cursor = model.log.last().map_or(0, |(seq, _)| *seq);
                 }
                 model.armed = Some(parameter);
-                model.open = None;
+                (model.open, model.delivered) = (None, false);
             }
             Step::Read => {
                 let reader = wait_bench.open();
@@ -153,15 +155,17 @@ async fn follow(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 reader.flush(false).wait().await.unwrap();
                 match (model.armed, model.next()) {
                     (None, _) => prop_assert_eq!(&said.unwrap()["configured"], &json!(false)),
+                    (_, None) if model.delivered => prop_assert_eq!(&said.unwrap()["timeout"], &json!(true)),
                     (_, None) => prop_assert_eq!(said, None, "a reader parks"),
                     (_, Some(seq)) => {
                         prop_assert_eq!(&said.unwrap()["event_id"], &json!(seq));
-                        model.cursor = seq;
+                        (model.cursor, model.delivered) = (seq, true);
                     }
                 }
             }
             Step::ReadAgain => {
                 let said = at_once(kept.read(0, 4096));
+                model.delivered |= model.open.is_some();
                 model.cursor = model.cursor.max(model.open.take().unwrap_or(0));
                 model.open = model.next();
                 let event = said.as_ref().and_then(|said| said["event_id"].as_u64());
@@ -237,11 +241,11 @@ const P1: &str = "/agents/ada/events/sources/user/p1.json";
 async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
     let store = TestStore::new();
     let wait_bench = long(&store, 14_000, 9_000);
-    wait_bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
+    wait_bench.event_log.arm(wait(&[P1], Some(0)), Arc::default()).wait().await.unwrap();
     let read = wait_bench.open().read(0, 4096).wait().await.unwrap();
     assert_eq!(serde_json::from_slice::<Value>(&read).unwrap()["event_id"], 9_000);
 
-    wait_bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
+    wait_bench.event_log.arm(wait(&[P1], Some(0)), Arc::default()).wait().await.unwrap();
     let patient = async {
         loop {
             match at_once(wait_bench.open().read(0, 4096)) {
@@ -257,11 +261,11 @@ async fn a_reader_far_behind_hears_of_all_in_order_even_if_it_never_waits() {
 #[tokio::test]
 async fn what_a_reader_of_an_earlier_wait_heard_does_not_count_for_a_new_one() {
     let wait_bench = WaitBench::new();
-    wait_bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    wait_bench.event_log.arm(wait(&[P1], None), Arc::default()).wait().await.unwrap();
     let seqs = [wait_bench.fire(1).await, wait_bench.fire(1).await];
     let old = wait_bench.open();
     assert_eq!(old.read(0, 1).wait().await.unwrap().len(), 1);
-    wait_bench.event_log.arm(wait(&[P1], Some(0))).wait().await.unwrap();
+    wait_bench.event_log.arm(wait(&[P1], Some(0)), Arc::default()).wait().await.unwrap();
     old.read(1, 4096).wait().await.unwrap();
     old.closed();
     for seq in seqs {
@@ -274,7 +278,7 @@ async fn what_a_reader_of_an_earlier_wait_heard_does_not_count_for_a_new_one() {
 #[tokio::test]
 async fn a_wait_for_a_job_that_is_gone_is_over() {
     let wait_bench = WaitBench::new();
-    wait_bench.event_log.arm(wait(&["/agents/ada/jobs/job-1/status.json"], None)).wait().await.unwrap();
+    wait_bench.event_log.arm(wait(&["/agents/ada/jobs/job-1/status.json"], None), Arc::default()).wait().await.unwrap();
     let said = at_once(wait_bench.open().read(0, 4096)).unwrap();
     assert_eq!((&said["job"]["job_id"], &said["job"]["archived"]), (&json!("job-1"), &json!(true)));
 }
@@ -282,7 +286,7 @@ async fn a_wait_for_a_job_that_is_gone_is_over() {
 #[tokio::test]
 async fn an_event_that_a_reader_has_is_news_to_other_readers_and_not_to_its_own_poll() {
     let wait_bench = WaitBench::new();
-    wait_bench.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    wait_bench.event_log.arm(wait(&[P1], None), Arc::default()).wait().await.unwrap();
     let (one, other) = (wait_bench.open(), wait_bench.open());
     let ready = |reader: &dyn Handle| matches!(reader.readable().poll_once(), Answer::Now(Ok(())));
     assert!(!ready(&*one));
@@ -310,6 +314,7 @@ async fn a_poll_does_not_acknowledge_for_the_reader() {
         armed_at_ms: 0,
         fired: BTreeSet::new(),
         turn: 0,
+        watched: Arc::default(),
     };
     let waiter: Arc<dyn Reply> = Arc::new(Waiter::new(&wait_bench.event_log, &wait_bench.jobs, armed, None));
     let replies = Replies::default();
@@ -335,7 +340,7 @@ async fn fire_durably(bench: &WaitBench) -> u64 {
 async fn an_event_comes_again_after_a_crash_unless_its_reader_has_closed_the_file() {
     let store = TestStore::new();
     let first = WaitBench::on(&store, Clock::real());
-    first.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    first.event_log.arm(wait(&[P1], None), Arc::default()).wait().await.unwrap();
     let seq = fire_durably(&first).await;
     let reader = first.open();
     let said: Value = serde_json::from_slice(&reader.read(0, 4096).wait().await.unwrap()).unwrap();
@@ -360,13 +365,13 @@ async fn the_first_arming_starts_at_the_end_of_the_log_and_a_later_one_where_the
     let store = TestStore::new();
     let first = WaitBench::on(&store, Clock::real());
     fire_durably(&first).await;
-    first.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    first.event_log.arm(wait(&[P1], None), Arc::default()).wait().await.unwrap();
     assert_eq!(at_once(first.open().read(0, 4096)), None, "nothing was armed when the signal was sent");
     let seq = fire_durably(&first).await;
 
     // The position is durable, and arming again does not lose what came since.
     let second = WaitBench::on(&store, Clock::real());
     assert_eq!(at_once(second.open().read(0, 4096)).unwrap()["event_id"], seq);
-    second.event_log.arm(wait(&[P1], None)).wait().await.unwrap();
+    second.event_log.arm(wait(&[P1], None), Arc::default()).wait().await.unwrap();
     assert_eq!(at_once(second.open().read(0, 4096)).unwrap()["event_id"], seq);
 }

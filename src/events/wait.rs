@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Event, Selector};
+use super::watched::shows_the_log;
+use super::{Event, Selector, WatchedPath};
 use acheron_base::{Error, Result};
 
 /// The content of `wait.json`.
@@ -51,6 +52,8 @@ pub struct Armed {
     pub fired: BTreeSet<usize>,
     /// The event that started the waiting agent's turn; only messages after it match.
     pub turn: u64,
+    /// The paths that have to be looked at while somebody waits.
+    pub watched: Arc<[Arc<WatchedPath>]>,
 }
 
 /// A match of a wait.
@@ -117,7 +120,7 @@ pub fn find_match<'a>(
     WaitOutcome::Pending { until_ms }
 }
 
-fn matches(selector: &Selector, event: &Event, agent: &str, turn: u64) -> bool {
+pub(super) fn matches(selector: &Selector, event: &Event, agent: &str, turn: u64) -> bool {
     match selector {
         Selector::Job(_) | Selector::After(_) | Selector::At(_) => false,
         Selector::Chat => event.kind == "chat" && event.seq > turn,
@@ -129,7 +132,8 @@ fn matches(selector: &Selector, event: &Event, agent: &str, turn: u64) -> bool {
         Selector::Path(path) => {
             let below =
                 event.path.strip_prefix(path.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-            below || path == "/" || path == &format!("/agents/{agent}")
+            let own = path.strip_prefix(&format!("/agents/{agent}/"));
+            below || path == "/" || path == &format!("/agents/{agent}") || own.is_some_and(shows_the_log)
         }
     }
 }

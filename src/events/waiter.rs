@@ -34,9 +34,9 @@ impl Waiter {
         Waiter::begin(event_log, jobs, armed, timeout_ms, None)
     }
 
-    /// A reader of `next.json`, for the given arming of `wait`.
-    pub fn shared(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, armed: Armed, wait: &wait::Wait, arming: u64) -> Self {
-        Waiter::begin(event_log, jobs, armed, Some(wait.timeout_ms), Some(arming))
+    /// A reader of `next.json`, for the given arming.
+    pub fn shared(event_log: &Arc<EventLog>, jobs: &Arc<Jobs>, armed: Armed, timeout_ms: u64, arming: u64) -> Self {
+        Waiter::begin(event_log, jobs, armed, Some(timeout_ms), Some(arming))
     }
 
     fn begin(
@@ -56,9 +56,11 @@ impl Waiter {
         let begun = inner.event_log.clock.now_ms();
         let deadline = inner.timeout_ms.map(|ms| tokio::time::Instant::now() + Duration::from_millis(ms));
         let mut changes = inner.event_log.listen();
+        let mut eager = true;
         loop {
             changes.borrow_and_update();
             let armed = inner.armed.lock().clone();
+            let next_look = inner.look(&armed, eager).await?;
             let events = inner.event_log.after(armed.cursor).wait().await?;
             let now = inner.event_log.clock.now_ms();
             let until = match find_match(&armed, &inner.event_log.agent, &events, |id| inner.ended(id), now) {
@@ -77,12 +79,18 @@ impl Waiter {
             }
             let timer =
                 until.map(|at| tokio::time::Instant::now() + Duration::from_millis(at.saturating_sub(now).max(1)));
-            tokio::select! {
-                _ = changes.changed() => (),
-                () = sleep_until(timer) => (),
-                () = sleep_until(deadline) => (),
-            }
+            eager = tokio::select! {
+                _ = changes.changed() => true,
+                () = sleep_until(timer) => false,
+                () = sleep_until(next_look) => false,
+                () = sleep_until(deadline) => false,
+            };
         }
+    }
+
+    /// The arming of `next.json` that this waiter serves.
+    pub fn arming(&self) -> Option<u64> {
+        self.0.arming
     }
 
     /// Whether this waiter serves that arming of `next.json`.
@@ -115,6 +123,16 @@ impl WaiterInner {
         if let Some(arming) = self.arming {
             self.event_log.skip_to(arming, seq);
         }
+    }
+
+    /// Looks at the paths of which no event tells. Returns when to look again.
+    async fn look(&self, armed: &Armed, eager: bool) -> Result<Option<tokio::time::Instant>> {
+        let mut next_look = None;
+        for path in armed.watched.iter() {
+            let next = path.look(&self.event_log, eager).await?;
+            next_look = Some(next_look.map_or(next, |first: tokio::time::Instant| first.min(next)));
+        }
+        Ok(next_look)
     }
 
     /// The status of the job `id`, if it has ended.

@@ -14,7 +14,7 @@ use crate::jobs;
 use crate::policy::{Action, Principal, PrincipalCaller};
 use crate::service::{ServiceContext, ServiceInstance, directory};
 use acheron_base::{ConfinedDir, Error, Result};
-use acheron_vfs::{Access, AccessControl, Caller, Dir, Link, Listing, Node, live, rows};
+use acheron_vfs::{Access, AccessControl, Caller, Dir, Link, Listing, Node, live, rows, text};
 
 const README: &str = "\
 # services
@@ -75,6 +75,7 @@ impl AgentDirs {
     pub fn move_in(self: &Arc<Self>, host: &Arc<HostState>, id: &str) -> Result<()> {
         let env = AgentEnv::new(host, id)?;
         let mut home = Listing::timed(&host.context.clock)
+            .file(".ignore", text(super::pages::IGNORE_IN_AGENT))
             .dir("jobs", jobs::files::directory(&host.context.jobs, id))
             .dir("events", events(host, &env.event_log))
             .dir("services", services_directory(host, id));

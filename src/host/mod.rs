@@ -97,6 +97,7 @@ impl Host {
         protected_paths::keep(&host)?;
         let tree = Tree::new(Arc::new(root), host.access.clone()).started_at(host.context.clock.now());
         host.context.set_tree(&tree);
+        host.access.tell(&host.context);
         host.dirs.set_agents(agent_dirs.clone());
         agent_dirs.open(&host)?;
         filling.wait()?;

@@ -1,7 +1,7 @@
 //! Access control by the policy: decides, counts refusals and writes them down.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::RwLock;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::refusal_rate::{Noted, RefusalRate};
 use crate::contract::Effect;
 use crate::policy::{self, Action, Policy, PrincipalCaller};
-use crate::service::ServiceAccess;
+use crate::service::{ServiceAccess, ServiceContext};
 use crate::state::audit;
 use acheron_base::{Clock, Error, Result};
 use acheron_store::Store;
@@ -21,6 +21,8 @@ pub struct PolicyAccess {
     clock: Clock,
     refused: AtomicU64,
     rate: RefusalRate,
+    /// The services, whose `status.json` shows refusals.
+    services: OnceLock<Weak<ServiceContext>>,
 }
 
 impl PolicyAccess {
@@ -31,7 +33,13 @@ impl PolicyAccess {
             clock,
             refused: AtomicU64::new(0),
             rate: RefusalRate::default(),
+            services: OnceLock::new(),
         }
+    }
+
+    /// Shows refusals in the `status.json` of these services.
+    pub fn tell(&self, services: &Arc<ServiceContext>) {
+        _ = self.services.set(Arc::downgrade(services)); // there is only one
     }
 
     pub fn policy(&self) -> Arc<Policy> {
@@ -73,6 +81,12 @@ impl PolicyAccess {
 }
 
 impl AccessControl for PolicyAccess {
+    fn tell_refusal(&self, caller: &Caller, path: &str, error: &Error) {
+        if let Some(services) = self.services.get().and_then(Weak::upgrade) {
+            services.refused(caller, path, error);
+        }
+    }
+
     fn check(&self, caller: &Caller, access: Access, path: &str) -> Result<()> {
         let action = Action::from(access);
         let decision = policy::authorize(&self.policy(), caller.principal(), action, path);

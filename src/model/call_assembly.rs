@@ -21,6 +21,8 @@ pub struct CallFragment<'a> {
 #[derive(Debug, Default)]
 pub struct CallAssembly {
     calls: Vec<(NativeCall, ObjectEnd)>,
+    /// The number of each call, as far as it has one.
+    numbers: Vec<Option<u64>>,
     /// The last call of each number.
     numbered: HashMap<u64, usize>,
 }
@@ -45,6 +47,7 @@ impl CallAssembly {
             Some(at) => at,
             None => {
                 self.calls.push(Default::default());
+                self.numbers.push(number);
                 let at = self.calls.len() - 1;
                 if let Some(number) = number {
                     self.numbered.insert(number, at);
@@ -78,14 +81,19 @@ impl CallAssembly {
                     self.numbered.insert(number, self.calls.len());
                 }
                 self.calls.push((call, end));
+                self.numbers.push(number);
             }
         }
     }
 
-    /// The calls in the order in which they began.
+    /// The calls in the order of their numbers; in which they began, where not all have one.
     pub fn calls(self) -> Vec<NativeCall> {
         let said = |call: &NativeCall| !(call.name.is_empty() && call.arguments.is_empty());
-        self.calls.into_iter().map(|(call, _)| call).filter(said).collect()
+        let mut calls: Vec<_> = self.numbers.iter().zip(self.calls.into_iter().map(|(call, _)| call)).collect();
+        if self.numbers.iter().all(Option::is_some) {
+            calls.sort_by_key(|(number, _)| **number); // stable: some servers number every call 0
+        }
+        calls.into_iter().map(|(_, call)| call).filter(said).collect()
     }
 }
 

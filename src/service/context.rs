@@ -71,6 +71,7 @@ impl ServiceContext {
 
     pub fn set_tree(&self, tree: &Tree) {
         _ = self.tree.set(tree.downgrade()); // there is only one
+        self.event_logs.set_tree(tree);
     }
 
     /// Gives a service its instance, as long as a directory holds that. An instance that it had before takes no more
@@ -93,6 +94,15 @@ impl ServiceContext {
     pub fn instance(&self, agent: &str, service: &str) -> Result<Arc<ServiceInstance>> {
         let found = self.instances.get(&(agent.to_owned(), service.to_owned())).and_then(|instance| instance.upgrade());
         found.ok_or_else(|| Error::not_found(format!("agent {agent} has no service `{service}`")))
+    }
+
+    /// Shows in `status.json` of the service that `path` belongs to why something there was refused.
+    pub fn refused(&self, caller: &Caller, path: &str, error: &Error) {
+        let mut instances = self.instances.iter().filter_map(|entry| entry.value().upgrade());
+        let serves = |it: &Arc<ServiceInstance>| path.strip_prefix(it.path()).is_some_and(|rest| rest.starts_with('/'));
+        if let Some(instance) = instances.find(serves) {
+            instance.refused(caller, None, error);
+        }
     }
 
     /// The services of an agent, by name.

@@ -31,6 +31,43 @@ fn the_programs_of_the_page_wait_for_their_event() {
     }
 }
 
+/// With the `libc` that this build has.
+#[test]
+fn the_rust_program_of_the_page_waits_for_its_event() {
+    let house = TestHost::new();
+    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let dir = tempfile::tempdir().unwrap();
+    let (source, program) = (dir.path().join("main.rs"), dir.path().join("main"));
+    std::fs::write(&source, block("rust")).unwrap();
+    let mut newest: Vec<_> = std::fs::read_dir(&deps).unwrap().map(|entry| entry.unwrap().path()).collect();
+    newest.retain(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with("liblibc-") && name.ends_with(".rlib")
+    });
+    newest.sort_by_key(|path| std::fs::metadata(path).unwrap().modified().unwrap());
+    let libc = format!("libc={}", newest.last().unwrap().display());
+    let mut rustc = command(&house.root(), &["rustc", "--edition", "2024", "-L"]);
+    let made = rustc.arg(&deps).arg("--extern").arg(libc).arg("-o").arg(&program).arg(&source).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let said = run(&house, &[program.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&said.stdout).contains("\"source_path\""), "{said:?}");
+}
+
+/// Where Go is installed: its module has to be fetched.
+#[test]
+fn the_go_program_of_the_page_waits_for_its_event() {
+    if std::process::Command::new("go").arg("version").output().is_err() {
+        return;
+    }
+    let (house, dir) = (TestHost::new(), tempfile::tempdir().unwrap());
+    std::fs::write(dir.path().join("main.go"), block("go")).unwrap();
+    let build = "go mod init page && go mod tidy && go build -o main .";
+    let made = command(dir.path(), &["sh", "-c", build]).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let said = run(&house, &[dir.path().join("main").to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&said.stdout).contains("\"source_path\""), "{said:?}");
+}
+
 #[test]
 fn acheron_wait_ends_with_the_first_of_its_paths() {
     let house = TestHost::new();
@@ -41,6 +78,9 @@ fn acheron_wait_ends_with_the_first_of_its_paths() {
 
     let late = run(&house, &["acheron", "wait", "--timeout", "0.05", "agents/self/events/sources/user.json"]);
     assert_eq!((late.status.code(), late.stdout.as_slice()), (Some(124), &b""[..]), "{late:?}");
+
+    let after = "acheron wait agents/self/events/sources/time/after/20.json > /dev/full";
+    assert!(!run(&house, &["sh", "-c", after]).status.success(), "the event is lost");
 
     let wrong = run(&house, &["acheron", "wait", "/etc/passwd"]);
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("/etc/passwd is in no mount"), "{wrong:?}");

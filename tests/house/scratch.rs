@@ -216,3 +216,103 @@ fn an_agent_saves_by_rename_in_its_sandbox() {
     let said = run("cd /agents/self/memory/items/ford && sed -i s/willow/birch/ content && cat content");
     assert_eq!(said, "The ford is at the birch.\n");
 }
+
+/// What would be lost is refused, and the reason can be read.
+#[test]
+fn a_copy_that_nobody_would_rename_is_refused_and_told() {
+    let house = with_a_memory();
+    let page = "agents/charon/recall/nodes/semantic/Obol.md";
+    let control = "agents/charon/memory/control/search.json";
+    for (what, status) in [
+        (format!("echo x > {FORD}.txt"), "memory"),
+        (format!("cp {FORD} {FORD}.bak"), "memory"),
+        (format!("cp {control} {control}.bak"), "memory"),
+        ("echo '{}' > agents/charon/memory/control/fly.json".to_owned(), "memory"),
+        ("echo hello > agents/charon/chat/control/input.txt".to_owned(), "chat"),
+        (format!("cp {page} {page}.bak"), "recall"),
+    ] {
+        let status = format!("jq -r .error.message agents/charon/{status}/status.json");
+        let said = session(&house.root(), &format!("({what}) 2> /dev/null && echo lost; {status}"));
+        assert!(said.starts_with("no file `") || said.contains(".bak"), "{what}: {said}");
+    }
+    for what in [
+        format!("mv {FORD} {FORD}.bak"),
+        format!("mv {FORD} {FORD}~"),
+        format!("mv {page} {page}.bak"),
+        format!("mv {control} {control}~"),
+        format!("sed -i.bak s/o/0/ {FORD}"),
+        format!("sed -i~ s/o/0/ {page}"),
+    ] {
+        let said = session(&house.root(), &format!("({what}) 2> /dev/null && echo lost; cat {FORD} {page}"));
+        assert_eq!(said, "The ford is at the willow.\nA coin of copper.\n", "{what}");
+    }
+}
+
+#[test]
+fn a_draft_that_was_never_renamed_is_told_of_every_kind() {
+    let house = with_a_memory();
+    for (path, service) in [
+        (format!("{FORD}.tmp"), "memory"),
+        ("agents/charon/memory/control/create.json~".to_owned(), "memory"),
+        ("agents/charon/chat/control/input.tmp".to_owned(), "chat"),
+        ("agents/charon/recall/nodes/semantic/Obol.md.tmp".to_owned(), "recall"),
+        ("agents/charon/recall/nodes/semantic/New.md.tmp".to_owned(), "recall"),
+        ("agents/charon/recall/nodes/semantic/tmpabcdef".to_owned(), "recall"),
+    ] {
+        assert_eq!(session(&house.root(), &format!("cp /etc/hostname {path}")), "");
+        let name = path.rsplit('/').next().unwrap();
+        let status = house.root().join(format!("agents/charon/{service}/status.json"));
+        until(&path, || std::fs::read_to_string(&status).unwrap().contains(&format!("`{name}` (")));
+    }
+}
+
+#[test]
+fn names_that_other_savers_make_up_are_taken() {
+    let house = with_a_memory();
+    let said = python(
+        &house.root().join("agents/charon/memory/items/ford"),
+        "import os
+for name in ['.content1234567', '.goutputstream-AB3XYZ', '1234567890.tmp', '0b5f7a3e-2d1c-4f5e-8a9b-0c1d2e3f4a5b', 'foo.tmp', 'aB3xYz9Q']:
+    open(name, 'w').write(name); os.rename(name, 'content')
+    if open('content').read() != name: print(name)
+fd = os.open('content.tmp', os.O_CREAT | os.O_RDWR); os.write(fd, b'before'); os.rename('content.tmp', 'content')
+try: os.write(fd, b'after'); print('lost')
+except OSError as error: print(error.strerror)
+print(open('content').read())",
+    );
+    assert_eq!(said, "Bad file descriptor\nbefore\n");
+    let perl = format!("perl -i -pe 's/before/after/' {FORD} && cat {FORD}");
+    assert_eq!(session(&house.root(), &perl), "after\\\n");
+}
+
+/// One agent fills what it has, and the operator's files are saved as before.
+#[test]
+fn what_one_principal_leaves_unfinished_is_no_loss_of_another() {
+    let house = with_a_memory();
+    let fill = "import os, time
+made = []
+try:
+    for n in range(30):
+        fd = os.open(f'/agents/self/memory/control/create.json.tmp.{n}', os.O_CREAT | os.O_WRONLY)
+        os.write(fd, b'x' * (1 << 20)); made.append(fd)
+except OSError as error: print(len(made), error.strerror, flush=True)
+input()";
+    let mut exec = command(Path::new("/"), &[env!("CARGO_BIN_EXE_acheron"), "exec", "--root"]);
+    exec.arg(house.root()).args(["--agent", "charon", "--", "python3", "-c", fill]);
+    let mut exec = exec.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(exec.stdout.take().unwrap()), &mut line).unwrap();
+    assert_eq!(line, "16 Disk quota exceeded\n");
+    assert_eq!(house.says(&format!("sed -i s/willow/elm/ {FORD}; cat {FORD}")), "The ford is at the elm.\n");
+    drop(exec.stdin.take());
+    exec.wait().unwrap();
+}
+
+#[test]
+fn what_is_too_long_for_a_memory_is_told() {
+    let house = with_a_memory();
+    let status = "jq -r .error.code agents/charon/memory/status.json";
+    let said =
+        session(&house.root(), &format!("head -c 2000000 /dev/zero | tr '\\0' x > {FORD} 2> /dev/null; {status}"));
+    assert_eq!(said, "too_large\n");
+}

@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 
 use super::opened;
 use super::score::{Score, telling};
-use super::sessions::{Question, SessionSet, generate};
 use crate::Run;
 use crate::house::{Scratch, TestHost, plain};
 use crate::store::fill_with;
 use crate::table::{Aim, Figure};
 use acheron_base::tokens;
 use acheron_recall::Access;
+use acheron_recall::sample_sessions::{SampleQuestion, SessionSet, generate};
 use acheron_store::Connection;
 
 const SEED: u64 = 20_261_117;
@@ -61,7 +61,7 @@ impl Ranking {
 pub fn rows(run: &Run) -> Vec<Figure> {
     let sessions = if run.quick { 2_000 } else { 5_000 };
     let set = generate(SEED, sessions, QUESTIONS);
-    let scored: Vec<&Question> = set.questions.iter().filter(|question| !question.is_for_tuning()).collect();
+    let scored: Vec<&SampleQuestion> = set.questions.iter().filter(|question| !question.is_for_tuning()).collect();
     let scratch = Scratch::new();
     fill(&scratch.path().join("state"), &set);
     let host = TestHost::in_scratch(scratch, &plain());

@@ -17,6 +17,7 @@ use super::parking::Responder;
 use super::scratch_requests::refused_creation;
 use super::server::{AnswerMode, Requester, Server, errno};
 use acheron_base::{Code, Error, Result};
+use acheron_vfs::scratch::writable;
 use acheron_vfs::{Answer, Caller, Dir, NameQuery, Node, Open};
 
 /// The length limit of a name, as the kernel has it.
@@ -310,6 +311,7 @@ impl Server {
 
     fn create_child(&self, child: ChildName, caller: &Caller, how: Open, reply: ReplyCreate) {
         let may = self.tree.may_change(caller, &child.path);
+        let allowed = may.is_ok();
         let made = may.and_then(|()| child.dir.create(caller, child.name(), how)).and_then(|(node, handle)| {
             let Node::File(file) = &node else {
                 return Err(Error::internal("the directory made something that is not a file"));
@@ -325,8 +327,21 @@ impl Server {
                 let last = attributes::name_ttl(&*child.dir).min(attributes::attribute_ttl(&node));
                 reply.created(&last, &attributes, GENERATION, FileHandle(fh), flags);
             }
-            Err(error) => reply.error(refused_creation(&error)),
+            Err(error) => {
+                if allowed {
+                    self.tell_refused_name(caller, &child, &error);
+                }
+                reply.error(refused_creation(&error));
+            }
         }
+    }
+
+    /// The number alone reads as a rule that denies it: a mistyped name is told where refusals are.
+    fn tell_refused_name(&self, caller: &Caller, child: &ChildName, error: &Error) {
+        let Some(real) = writable(&*child.dir) else { return self.tree.tell_refusal(caller, &child.path, error) };
+        let names: Vec<String> = child.dir.first(16).into_iter().map(|(name, _)| name).collect();
+        let sentence = format!("no file `{}` can be made here; there is {}", child.name(), names.join(", "));
+        self.tell_loss(caller, child, Some(real))(&Error::new(error.code, sentence));
     }
 }
 

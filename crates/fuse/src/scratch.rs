@@ -12,26 +12,28 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use acheron_base::{Code, Error, Result};
+use acheron_vfs::Caller;
 use acheron_vfs::scratch::ScratchFile;
-use acheron_vfs::{Caller, File};
 
 /// The limit of scratch files of one process.
 const EACH: usize = 32;
 
-/// A scratch file, and what it stands for, if that is known.
+/// A scratch file.
 pub struct Draft {
     pub file: ScratchFile,
-    pub of: Option<Arc<dyn File>>,
-    /// Who made it.
-    pub caller: Caller,
+    /// Hears of it if it is lost.
+    pub tell: TellLoss,
 }
+
+/// Is told why a scratch file is lost.
+pub type TellLoss = Box<dyn Fn(&Error) + Send + Sync>;
 
 /// Every scratch file, by its process and path.
 #[derive(Default)]
 pub struct ScratchFiles {
     drafts: Mutex<HashMap<u32, Process>>,
-    /// The bytes that they hold.
-    together: Arc<AtomicUsize>,
+    /// The bytes that they hold, by principal.
+    together: Mutex<HashMap<String, Arc<AtomicUsize>>>,
     /// Wakes the thread that watches the processes; present while it runs.
     watch: Mutex<Option<Arc<OwnedFd>>>,
 }
@@ -53,7 +55,7 @@ impl ScratchFiles {
     }
 
     /// Makes an empty one.
-    pub fn make(self: &Arc<Self>, caller: &Caller, path: &str, of: Option<Arc<dyn File>>) -> Result<ScratchFile> {
+    pub fn make(self: &Arc<Self>, caller: &Caller, path: &str, tell: TellLoss) -> Result<ScratchFile> {
         let mut drafts = self.drafts.lock();
         let process = match drafts.entry(caller.pid) {
             Entry::Occupied(process) => process.into_mut(),
@@ -65,8 +67,9 @@ impl ScratchFiles {
             let code = Code::Os(libc::EDQUOT);
             return Err(Error::new(code, format!("a process has at most {EACH} unfinished files here")));
         }
-        let file = ScratchFile::new(caller, &self.together);
-        process.drafts.insert(path.to_owned(), Draft { file: file.clone(), of, caller: caller.clone() });
+        let together = self.together.lock().entry(caller.identity.name().to_owned()).or_default().clone();
+        let file = ScratchFile::new(caller, &together);
+        process.drafts.insert(path.to_owned(), Draft { file: file.clone(), tell });
         drop(drafts);
         self.watch();
         Ok(file)
@@ -97,11 +100,11 @@ impl ScratchFiles {
         let Some(process) = self.drafts.lock().remove(&pid) else { return };
         for (path, draft) in process.drafts {
             let (name, length) = (path.rsplit('/').next().unwrap_or(&path), draft.file.bytes().len());
-            if let Some(of) = draft.of.filter(|_| length > 0) {
+            if length > 0 {
                 let sentence = format!(
                     "`{name}` ({length} bytes) was never renamed to its place, and went with the process that wrote it"
                 );
-                of.unfinished(&draft.caller, &Error::invalid(sentence));
+                (draft.tell)(&Error::invalid(sentence));
             }
         }
     }

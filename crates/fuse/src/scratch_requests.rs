@@ -10,10 +10,11 @@ use fuser::{Errno, FileHandle, ReplyAttr, ReplyCreate, ReplyEntry};
 use super::attributes;
 use super::name_requests::{ChildName, GENERATION};
 use super::notices::Notice;
+use super::scratch::{ScratchFiles, TellLoss};
 use super::server::{Requester, Server, errno};
 use acheron_base::{Error, Result};
-use acheron_vfs::scratch::{ScratchFile, StandsFor, stands_for, takes_writes};
-use acheron_vfs::{Answer, Caller, File, Handle, Node, Open};
+use acheron_vfs::scratch::{ScratchFile, StandsFor, stands_for, takes_writes, writable};
+use acheron_vfs::{Answer, Caller, File, Handle, Kind, Node, Open};
 
 impl Server {
     /// The scratch file of this caller at `path`, and the caller.
@@ -50,6 +51,15 @@ impl Server {
         })
     }
 
+    /// Tells what a file stands for, or what the directory belongs to, that something beside it was refused or is lost.
+    pub fn tell_loss(&self, caller: &Caller, child: &ChildName, of: Option<Arc<dyn File>>) -> TellLoss {
+        let (tree, caller, path, dir) = (self.tree.clone(), caller.clone(), child.path.clone(), child.dir.clone());
+        Box::new(move |error| match of.clone().or_else(|| writable(&*dir)) {
+            Some(of) if of.kind() != Kind::Item => of.unfinished(&caller, error),
+            _ => tree.tell_refusal(&caller, &path, error),
+        })
+    }
+
     pub fn create_draft(
         &self,
         caller: &Caller,
@@ -59,7 +69,7 @@ impl Server {
         reply: ReplyCreate,
     ) {
         let made = of.and_then(|of| {
-            let file = self.scratch.make(caller, &child.path, of)?;
+            let file = self.scratch.make(caller, &child.path, self.tell_loss(caller, child, of))?;
             let handle = file.open(caller, how)?;
             Ok((file, handle))
         });
@@ -96,7 +106,9 @@ impl Server {
             return None;
         };
         let caller = self.caller(by);
-        if !takes_writes(&*file) || !matches!(stands_for(&*to.dir, to.name())?, StandsFor::Named(_)) {
+        // Only vim, which has its swap file here, writes the file anew afterwards. The copy of any other would be lost.
+        let is_backup = stands_for(&*to.dir, to.name()) == Some(StandsFor::Named(from.name().to_owned()));
+        if !takes_writes(&*file) || !is_backup || !self.scratch.has_swap_of(&caller, from) {
             return None;
         }
         Some(self.set_aside(caller, file, from, to))
@@ -118,9 +130,9 @@ impl Server {
         };
         let server = self.clone();
         Answer::soon(async move {
-            let written = write_whole(&*handle, &file.bytes()).await;
+            let written = write_whole(&*handle, &file.finish()).await;
             handle.closed();
-            written?;
+            written.inspect_err(|_| file.resume())?;
             server.scratch.remove(&caller, &from);
             Ok(())
         })
@@ -138,13 +150,14 @@ impl Server {
         let handle = self.tree.may_write(&caller, &*file, &from.path);
         let handle = handle.and_then(|()| self.tree.open(&caller, &Node::File(file), &from.path, Open::READ));
         let (server, path) = (self.clone(), to.path.clone());
+        let tell = self.tell_loss(&caller, to, None);
         let parent = self.inodes.number(to.parent(), &Node::Dir(to.dir.clone()));
         let notice = Notice::Entry { parent, name: to.name().to_owned(), path: path.clone() };
         match handle {
             Ok(handle) => Answer::soon(async move {
                 let bytes = handle.read(0, usize::MAX).ready_or_busy().await;
                 handle.closed();
-                server.scratch.make(&caller, &path, None)?.write_at(0, &bytes?)?;
+                server.scratch.make(&caller, &path, tell)?.write_at(0, &bytes?)?;
                 // The kernel takes the new name for the file itself.
                 server.notices.post(notice);
                 Ok(())
@@ -167,6 +180,16 @@ impl Server {
             Ok(None) => reply.error(Errno::EPERM),
             Err(error) => reply.error(errno(&error)),
         }
+    }
+}
+
+impl ScratchFiles {
+    /// Whether the process edits `file` with vim: then it has a swap file of it.
+    fn has_swap_of(&self, caller: &Caller, file: &ChildName) -> bool {
+        ["swp", "swo", "swx"].iter().any(|end| {
+            let swap = file.sibling(&format!(".{}.{end}", file.name()));
+            self.get(caller, &swap).is_some()
+        })
     }
 }
 

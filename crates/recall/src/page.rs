@@ -51,14 +51,24 @@ pub fn check_path(path: &str) -> Result<()> {
         if part.is_empty() || part.starts_with('.') || part.trim() != part || part.len() > 240 {
             return Err(Error::invalid(format!("{path}: {} is not a name for a page", quoted(part))));
         }
-        if part.contains(['[', ']', '|']) || part.chars().any(char::is_control) {
-            return Err(Error::invalid(format!("{path}: a title with brackets or bars cannot be linked")));
+        if part.contains(['[', ']', '|', '#']) {
+            return Err(Error::invalid(format!("{path}: a title with brackets, bars or `#` cannot be linked")));
+        }
+        if let Some(sign) = part.chars().find(|c| is_hidden(*c)) {
+            let sentence = format!("the title {} has the sign U+{:04X}, which nobody sees", quoted(part), sign as u32);
+            return Err(Error::invalid(sentence));
         }
     }
     match Class::of(path).excluded() {
         true => Err(Error::forbidden(format!("{path}: transcripts and jobs are not written as pages"))),
         false => Ok(()),
     }
+}
+
+/// Controls, and signs that turn the direction of what follows or have no width.
+pub fn is_hidden(c: char) -> bool {
+    let turns = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    (c.is_control() && c != '\t') || turns || matches!(c, '\u{e0000}'..='\u{e007f}')
 }
 
 /// The text of a page, if these bytes may be one.

@@ -89,6 +89,7 @@ mod notifier;
 mod rechecked;
 pub mod replies;
 pub mod scratch;
+mod scratch_names;
 mod text;
 mod tree;
 mod virtual_dir;

@@ -77,6 +77,10 @@ impl File for MessageFile {
         Kind::Message
     }
 
+    fn unfinished(&self, caller: &Caller, error: &Error) {
+        self.0.refused(caller, error);
+    }
+
     fn open(&self, caller: &Caller, how: Open) -> Result<Box<dyn Handle>> {
         if how.write {
             self.0.may(caller)?;

@@ -18,6 +18,8 @@ pub(super) struct RecheckedHandle {
     pub path: String,
     /// What was written takes effect later, when it is complete: a message or a version, not a command.
     pub completed_later: bool,
+    /// The file itself has nobody to tell of a refusal.
+    pub tells_refusals: bool,
     /// Something was written that is not complete.
     pub wrote: AtomicBool,
 }
@@ -35,6 +37,15 @@ impl RecheckedHandle {
             true => self.check(),
             false => Ok(()),
         }
+    }
+
+    /// Has the host show a refusal of the file itself.
+    fn told(&self, answer: Answer<()>) -> Answer<()> {
+        if !self.tells_refusals {
+            return answer;
+        }
+        let (access, caller, path) = (self.access.clone(), self.caller.clone(), self.path.clone());
+        answer.then(move |outcome| outcome.inspect_err(|error| access.tell_refusal(&caller, &path, error)))
     }
 
     fn completing<T: Send + 'static>(&self, work: impl FnOnce() -> Answer<T>) -> Answer<T> {
@@ -59,15 +70,15 @@ impl Handle for RecheckedHandle {
             return Answer::refuse(error);
         }
         self.wrote.store(true, Ordering::SeqCst);
-        self.inner.write(offset, data)
+        self.told(self.inner.write(offset, data))
     }
 
     fn flush(&self, by_opener: bool) -> Answer<()> {
-        self.completing(|| self.inner.flush(by_opener))
+        self.completing(|| self.told(self.inner.flush(by_opener)))
     }
 
     fn sync(&self) -> Answer<()> {
-        self.completing(|| self.inner.sync())
+        self.completing(|| self.told(self.inner.sync()))
     }
 
     fn truncate(&self, size: u64) -> Answer<()> {
@@ -75,7 +86,7 @@ impl Handle for RecheckedHandle {
             return Answer::refuse(error);
         }
         self.wrote.store(true, Ordering::SeqCst);
-        self.inner.truncate(size)
+        self.told(self.inner.truncate(size))
     }
 
     fn readable(&self) -> Answer<()> {

@@ -2,19 +2,20 @@
 //! its bytes become a write then. Uses only the traits of the tree; the server keeps the files.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use super::scratch_names::{self, extension};
 use super::{Answer, Caller, Dir, File, Handle, Kind, Node, Open, STARTED, Stat};
-use acheron_base::{Error, Result};
+use acheron_base::{Code, Error, Result};
 
 /// The length limit of one file, in bytes: more than any file of the tree takes.
 const LONGEST: usize = 8 << 20;
 
-/// The limit of all of them together, in bytes.
-const TOGETHER: usize = 64 << 20;
+/// The limit of all of one principal together, in bytes.
+const TOGETHER: usize = 16 << 20;
 
 /// The bytes of a scratch file. A clone is the same file.
 #[derive(Clone)]
@@ -24,18 +25,21 @@ struct Scratch {
     owner: u32,
     bytes: Mutex<Vec<u8>>,
     mode: AtomicU16,
-    /// What all scratch files hold.
+    /// What all scratch files of the principal hold.
     together: Arc<AtomicUsize>,
+    /// Its bytes were taken: it is no scratch file any more.
+    finished: AtomicBool,
 }
 
 impl ScratchFile {
-    /// An empty file of the process of `caller`. `together` counts the bytes of all files that share it.
+    /// An empty file of the process of `caller`. `together` counts the bytes of all files of its principal.
     pub fn new(caller: &Caller, together: &Arc<AtomicUsize>) -> ScratchFile {
         ScratchFile(Arc::new(Scratch {
             owner: caller.pid,
             bytes: Mutex::default(),
             mode: AtomicU16::new(0o600),
             together: together.clone(),
+            finished: AtomicBool::new(false),
         }))
     }
 
@@ -49,6 +53,27 @@ impl ScratchFile {
         Bytes::copy_from_slice(&self.0.bytes.lock())
     }
 
+    /// Takes what was written: a handle that is still open writes nothing more.
+    pub fn finish(&self) -> Bytes {
+        let bytes = self.0.bytes.lock();
+        self.0.finished.store(true, Ordering::SeqCst);
+        Bytes::copy_from_slice(&bytes)
+    }
+
+    /// What was taken was refused: the file is as before.
+    pub fn resume(&self) {
+        self.0.finished.store(false, Ordering::SeqCst);
+    }
+
+    fn is_open(&self) -> Result<()> {
+        match self.0.finished.load(Ordering::SeqCst) {
+            true => {
+                Err(Error::new(Code::Os(libc::EBADF), "the file was renamed to its place; open that one to write on"))
+            }
+            false => Ok(()),
+        }
+    }
+
     /// Sets the permission bits that are shown. They mean nothing here, but programs look whether they were set.
     pub fn set_mode(&self, mode: u16) {
         self.0.mode.store(mode & 0o777, Ordering::Relaxed);
@@ -59,6 +84,7 @@ impl ScratchFile {
         let end = usize::try_from(offset).ok().and_then(|offset| offset.checked_add(data.len()));
         let end = end.filter(|end| *end <= LONGEST).ok_or_else(too_large)?;
         let mut bytes = self.0.bytes.lock();
+        self.is_open()?;
         let length = bytes.len();
         self.resize(&mut bytes, length.max(end))?;
         bytes[end - data.len()..end].copy_from_slice(data);
@@ -68,6 +94,7 @@ impl ScratchFile {
     fn truncate(&self, size: u64) -> Result<()> {
         let size = usize::try_from(size).ok().filter(|size| *size <= LONGEST).ok_or_else(too_large)?;
         let mut bytes = self.0.bytes.lock();
+        self.is_open()?;
         self.resize(&mut bytes, size)?;
         Ok(())
     }
@@ -77,7 +104,8 @@ impl ScratchFile {
         let before = self.0.together.fetch_add(more, Ordering::Relaxed);
         if more > 0 && before + more > TOGETHER {
             self.0.together.fetch_sub(more, Ordering::Relaxed);
-            return Err(Error::too_large(format!("unfinished files have at most {TOGETHER} bytes together")));
+            let sentence = format!("unfinished files have at most {TOGETHER} bytes together; rename or remove some");
+            return Err(Error::new(Code::Os(libc::EDQUOT), sentence));
         }
         self.0.together.fetch_sub(bytes.len().saturating_sub(size), Ordering::Relaxed);
         bytes.resize(size, 0);
@@ -144,6 +172,7 @@ impl Handle for ScratchHandle {
 }
 
 /// What a scratch file in a directory stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StandsFor {
     /// The file of this name, which may not be there yet.
     Named(String),
@@ -153,17 +182,24 @@ pub enum StandsFor {
 
 /// What a new file called `name` would stand for in `dir`; `None` if it is no scratch file.
 ///
-/// The name of such a file has the real name in it, with something before or after (`.create.json.swp`,
-/// `create.json.tmp.1.ab`, `content~`), or is one of those that `sed -i`, vim and others make up. It never ends like the real
-/// one: a mistyped `craete.json` is a mistake and not the draft of another file.
+/// The name must be one that a program which saves by rename makes up, with the real name in it or without (see
+/// `scratch_names`). Anything else, such as `content.txt` or `create.json.bak`, is a file that would never be
+/// renamed: it is refused rather than lost.
 pub fn stands_for(dir: &dyn Dir, name: &str) -> Option<StandsFor> {
     let taken = |real: &str| matches!(dir.lookup(real), Some(Node::File(file)) if takes_writes(&*file));
-    let named = parts(name).find(|real| taken(real) || dir.takes_new(real));
+    let named = scratch_names::drafts_of(name).find(|real| taken(real) || dir.takes_new(real));
+    // What cannot be written has no drafts.
+    let fixed = || scratch_names::drafts_of(name).any(|real| dir.lookup(real).is_some());
     let same_end = |real: &str| extension(name).is_some() && extension(name) == extension(real);
     match named {
         Some(real) if !same_end(real) => Some(StandsFor::Named(real.to_owned())),
         Some(_) => None,
-        None if is_made_up(name) && (dir.takes_new("page.md") || holds_writable(dir)) => Some(StandsFor::Unknown),
+        None if scratch_names::is_made_up(name)
+            && !fixed()
+            && (dir.takes_new("page.md") || writable(dir).is_some()) =>
+        {
+            Some(StandsFor::Unknown)
+        }
         None => None,
     }
 }
@@ -176,35 +212,12 @@ pub fn takes_writes(file: &dyn File) -> bool {
 /// So many entries of a directory are looked at.
 const LOOKED_AT: usize = 64;
 
-fn holds_writable(dir: &dyn Dir) -> bool {
-    dir.first(LOOKED_AT).iter().any(|(_, node)| matches!(node, Node::File(file) if takes_writes(&**file)))
-}
-
-fn extension(name: &str) -> Option<&str> {
-    name.rsplit_once('.').map(|(_, end)| end)
-}
-
-/// Names that programs make up without the real one.
-fn is_made_up(name: &str) -> bool {
-    let sed =
-        name.strip_prefix("sed").is_some_and(|rest| rest.len() == 6 && rest.bytes().all(|b| b.is_ascii_alphanumeric()));
-    let temporary = name.starts_with(".tmp") || name.starts_with("tmp");
-    sed || name == "4913" || temporary && extension(name).is_none_or(|end| !matches!(end, "json" | "md" | "txt"))
-}
-
-/// The parts of `name` that may be the real name: from a separator to a separator, the longest first.
-fn parts(name: &str) -> impl Iterator<Item = &str> {
-    const MOST: usize = 12;
-    let is_separator = |c: char| matches!(c, '.' | '~' | '#' | '-' | '_' | '%' | '@' | ',');
-    let cuts: Vec<usize> = name.match_indices(is_separator).map(|(at, _)| at).take(MOST).collect();
-    let begins = std::iter::once(0).chain(cuts.clone().into_iter().map(|at| at + 1)).chain(cuts.clone());
-    let ends: Vec<usize> = std::iter::once(name.len()).chain(cuts.into_iter().rev()).collect();
-    let mut found: Vec<&str> = begins
-        .flat_map(|begin| ends.iter().filter_map(move |end| name.get(begin..*end)).collect::<Vec<_>>())
-        .filter(|part| !part.is_empty() && *part != name)
-        .collect();
-    found.sort_by_key(|part| std::cmp::Reverse(part.len()));
-    found.into_iter()
+/// The first file of a directory that takes writes.
+pub fn writable(dir: &dyn Dir) -> Option<Arc<dyn File>> {
+    dir.first(LOOKED_AT).into_iter().find_map(|(_, node)| match node {
+        Node::File(file) if takes_writes(&*file) => Some(file),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

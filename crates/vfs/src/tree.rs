@@ -30,6 +30,10 @@ pub trait AccessControl: Send + Sync {
         false
     }
 
+    /// A write to `path` was refused, or what was written there is lost. The host can show `error` beside the file, for a
+    /// caller that has only a number.
+    fn tell_refusal(&self, _caller: &Caller, _path: &str, _error: &Error) {}
+
     /// Whether something below `path` is denied to this caller, so that `path` must not be moved.
     fn has_denied_below(&self, _caller: &Caller, _path: &str) -> bool {
         false
@@ -147,6 +151,7 @@ impl Tree {
                 action: write_access(kind),
                 path: path.to_owned(),
                 completed_later: kind != Kind::Control,
+                tells_refusals: kind == Kind::Item,
                 wrote: AtomicBool::new(false),
             }),
             false => handle,
@@ -185,6 +190,11 @@ impl Tree {
     #[inline]
     pub fn may(&self, caller: &Caller, action: Access, path: &str) -> Result<()> {
         self.access.check(caller, action, path)
+    }
+
+    /// Has the host show why something at `path` was refused or is lost.
+    pub fn tell_refusal(&self, caller: &Caller, path: &str, error: &Error) {
+        self.access.tell_refusal(caller, path, error);
     }
 
     /// Refuses to move `path` if a rule denies something below it: moved, it would escape the rule.

@@ -14,9 +14,19 @@ use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller, FixedReply, MessageSink, Reply, ReplyFn};
 
 impl Chat {
-    fn note_refusal<T>(&self, result: Result<T>) -> Result<T> {
-        self.set_refusal(result.as_ref().err().cloned());
+    fn note_refusal<T>(&self, caller: &Caller, result: Result<T>) -> Result<T> {
+        match &result {
+            Ok(_) => self.set_refusal(None),
+            Err(error) => self.refused(caller, error),
+        }
         result
+    }
+
+    /// Shows a refusal in `status.json`. The agent itself is told in its turn, which may end well all the same.
+    fn refused(&self, caller: &Caller, error: &Error) {
+        if !caller.in_turn() {
+            self.set_refusal(Some(error.clone()));
+        }
     }
 
     pub(super) fn set_refusal(&self, refusal: Option<Error>) {
@@ -101,7 +111,7 @@ impl MessageSink for InputFile {
             }
             _ => self.0.check_queue(),
         };
-        self.0.note_refusal(may)
+        self.0.note_refusal(caller, may)
     }
 
     fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
@@ -115,8 +125,8 @@ impl MessageSink for InputFile {
         })
     }
 
-    fn refused(&self, _caller: &Caller, error: &Error) {
-        self.0.set_refusal(Some(error.clone()));
+    fn refused(&self, caller: &Caller, error: &Error) {
+        self.0.refused(caller, error);
     }
 }
 
@@ -130,7 +140,7 @@ impl MessageSink for ReplyFile {
 
     fn may(&self, caller: &Caller) -> Result<()> {
         let turn = self.0.turn_to_reply(caller);
-        self.0.note_refusal(turn.map(drop))
+        self.0.note_refusal(caller, turn.map(drop))
     }
 
     fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
@@ -140,8 +150,8 @@ impl MessageSink for ReplyFile {
         }
     }
 
-    fn refused(&self, _caller: &Caller, error: &Error) {
-        self.0.set_refusal(Some(error.clone()));
+    fn refused(&self, caller: &Caller, error: &Error) {
+        self.0.refused(caller, error);
     }
 }
 
@@ -174,7 +184,7 @@ impl MessageSink for ProgressFile {
 
     fn may(&self, caller: &Caller) -> Result<()> {
         let turn = self.0.turn_of(caller, "its progress");
-        self.0.note_refusal(turn.map(drop))
+        self.0.note_refusal(caller, turn.map(drop))
     }
 
     fn receive(&self, caller: &Caller, text: String) -> Answer<Arc<dyn Reply>> {
@@ -191,7 +201,7 @@ impl MessageSink for ProgressFile {
         Answer::Now(said)
     }
 
-    fn refused(&self, _caller: &Caller, error: &Error) {
-        self.0.set_refusal(Some(error.clone()));
+    fn refused(&self, caller: &Caller, error: &Error) {
+        self.0.refused(caller, error);
     }
 }

@@ -323,11 +323,16 @@ impl Chat {
     }
 
     fn status(&self) -> Value {
-        let (agent_runtime, jobs) = (&self.0.agent_runtime, self.queue().clone());
+        let agent_runtime = &self.0.agent_runtime;
         let settings = agent_runtime.settings();
         let refusal = self.0.refusal.lock().clone();
-        let current = self.current();
-        let last = agent_runtime.history.last();
+        // A turn has ended when its reply can be read, although it is not in the history yet.
+        let (ended, jobs): (Vec<_>, Vec<_>) = self.queue().clone().into_iter().partition(|turn| turn.job.settled());
+        let current = self.current().filter(|turn| !turn.job.settled());
+        let last = ended
+            .last()
+            .map(|turn| ended_turn(&turn.job))
+            .or_else(|| agent_runtime.history.last().map(|last| (last.job_id, last.ts_ms, last.error)));
         let state = match (&current, jobs.len(), &refusal) {
             (Some(_), _, _) => "running",
             (None, 1.., _) => "queued",
@@ -339,7 +344,7 @@ impl Chat {
         // The fields are about one turn: the first that is running or queued, else the last.
         let (job_id, updated_at_ms, error) = match (job, last) {
             (Some(job), _) => (Some(job.id.clone()), Some(job.now().updated_at_ms), None),
-            (None, Some(last)) => (Some(last.job_id), Some(last.ts_ms), last.error),
+            (None, Some((job_id, at_ms, error))) => (Some(job_id), Some(at_ms), error),
             (None, None) => (None, None, None),
         };
         json!({
@@ -357,4 +362,10 @@ impl Chat {
             "spent": self.spent(),
         })
     }
+}
+
+/// The job of a turn that has ended, when it did, and how it failed if it did.
+fn ended_turn(job: &Job) -> (String, u64, Option<Error>) {
+    let now = job.now();
+    (job.id.clone(), now.updated_at_ms, now.outcome.and_then(|outcome| outcome.as_ref().as_ref().err().cloned()))
 }

@@ -123,6 +123,8 @@ fn every_kind_of_wrong_answer_has_its_sentence() {
         ("cut:write", "ask"),
         ("cut:write cut:write cut:write", "protocol_fault: the model broke the protocol 3 times in a row: cut: "),
         (r#"'{"tool_calls":[{"name":"file_list"}]}'"#, "ask"),
+        (r#"'{"name":"file_read","arguments":{"path":"/a"}}'"#, "ask"),
+        (r#"'<tool_call>{"name":"file_read"}</tool_call>'"#, "ask"),
         // The same call that fails.
         ("read no read no", "ask"),
         ("read no read no read no", "repeated_failure: the same file_read failed 3 times in a row: there is no `a`"),

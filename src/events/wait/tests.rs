@@ -2,7 +2,14 @@ use super::*;
 use crate::events::SignalType;
 
 fn armed(selectors: Vec<Selector>) -> Armed {
-    Armed { selectors: selectors.into(), cursor: 0, armed_at_ms: 100, fired: BTreeSet::new(), turn: 0 }
+    Armed {
+        selectors: selectors.into(),
+        cursor: 0,
+        armed_at_ms: 100,
+        fired: BTreeSet::new(),
+        turn: 0,
+        watched: Default::default(),
+    }
 }
 
 fn signal(seq: u64, kind: &str, parameter: Option<&str>) -> Event {

@@ -41,6 +41,9 @@ fn the_calls_of_every_kind_of_server_are_told_apart() {
         fragment(Some(1), "b", "read", y),
     ];
     assert_eq!(put_together(&repeated), two);
+    // The second arrives before the first.
+    let swapped = [fragment(Some(1), "b", "file_read", y), fragment(Some(0), "a", "file_read", x)];
+    assert_eq!(put_together(&swapped), two);
     assert_eq!(put_together(&[fragment(Some(u64::MAX), "", "", "")]), [""; 0], "nothing was said");
 }
 

@@ -288,7 +288,8 @@ fn question(part: &SourceRequest) -> String {
 fn is_date(text: &str) -> bool {
     let bytes = text.as_bytes();
     let digit = |at: usize| bytes[at].is_ascii_digit();
-    bytes.len() == 10 && (0..10).all(|at| if at == 4 || at == 7 { bytes[at] == b'-' } else { digit(at) })
+    let shaped = bytes.len() == 10 && (0..10).all(|at| if at == 4 || at == 7 { bytes[at] == b'-' } else { digit(at) });
+    shaped && ("01"..="12").contains(&&text[5..7]) && ("01"..="31").contains(&&text[8..10])
 }
 
 #[cfg(test)]

@@ -29,6 +29,11 @@ impl Progress {
         (now.running, now.pages, now.changed, now.done) = (changed > 0, pages, changed, 0);
     }
 
+    /// Notes how many pages there are.
+    pub fn count(&self, pages: usize) {
+        self.now.lock().pages = pages;
+    }
+
     pub fn step(&self, done: usize) {
         self.now.lock().done += done;
     }

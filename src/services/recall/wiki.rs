@@ -123,7 +123,10 @@ impl Wiki {
     }
 
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Index) -> T) -> T {
-        change(&mut self.index.write())
+        let mut index = self.index.write();
+        let changed = change(&mut index);
+        self.progress.count(index.len());
+        changed
     }
 
     /// What is wrong with links; nothing as long as pages are being read, because links may mean what is not known yet.

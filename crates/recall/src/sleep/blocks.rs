@@ -85,7 +85,8 @@ fn item(line: &str) -> Option<&str> {
     marked.filter(|rest| rest.starts_with([' ', '\t']))
 }
 
-fn fence_mark(line: &str) -> Option<char> {
+/// The sign of a line that begins or ends a fence.
+pub fn fence_mark(line: &str) -> Option<char> {
     let inner = line.trim_start();
     ['`', '~'].into_iter().find(|mark| inner.chars().take_while(|c| c == mark).count() >= 3)
 }

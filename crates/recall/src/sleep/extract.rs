@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::proposal::{Citation, ProposedPage, SleepProposal, link};
 use super::source::{SourceMessage, SourceRequest};
-use super::validate::{WikiView, is_hidden};
+use super::validate::WikiView;
 use crate::code::{code, within};
 use crate::message::Role;
-use crate::page::{Class, ROOT, check_path, fold, title};
+use crate::page::{Class, ROOT, check_path, fold, is_hidden, title};
 use acheron_base::words::telling;
 
 /// How many sentences of one request are kept, and how long one may be, in characters.

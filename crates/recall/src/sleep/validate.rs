@@ -7,22 +7,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::addresses::addresses;
-use super::blocks::{BlockKind, blocks};
+use super::blocks::{BlockKind, blocks, fence_mark};
 use super::proposal::{Citation, ProposedPage, RemovedLine, SleepProposal};
 use crate::graph::Broken;
 use crate::index::{Index, Page};
 use crate::links::links;
-use crate::page::{Class, body, check_path, check_text, title};
+use crate::page::{Class, body, check_path, check_text, is_hidden, title};
 use crate::resolve::{path_of, spellings};
 use acheron_base::quoted;
+use acheron_base::words::telling;
 
 /// The shortest quotation, unless the message is shorter, and the longest, in characters.
 const QUOTE: usize = 12;
 const LONGEST_QUOTE: usize = 1000;
 /// The longest heading, reason and line of front matter, in bytes.
 const SHORT: usize = 240;
-/// The lines of front matter that a proposal may write.
-const FRONT: [&str; 4] = ["created:", "updated:", "aliases:", "- "];
+/// A heading or another name of a page of more words than this must be made of words that are known.
+const FREE_WORDS: usize = 2;
 
 /// The wiki as it is now.
 pub struct WikiView<'a> {
@@ -157,6 +158,8 @@ impl<'a> PageCheck<'a> {
         let (before, after) = (self.before.clone().unwrap_or_default(), self.after.clone());
         let new = new_lines(&before, &after);
         self.lines(&new, &cited);
+        self.code(&new, &cited);
+        self.front(&new, &cited, view.index);
         let added = self.blocks(&new, &cited);
         let removed = self.removed(&before);
         match self.faults.is_empty() {
@@ -218,11 +221,56 @@ impl<'a> PageCheck<'a> {
                     self.fault(format!("line {number}: the address {} stands in no cited message", quoted(address)));
                 }
             }
-            let known = *number == 1 || *line == "---" || FRONT.iter().any(|key| line.starts_with(key));
-            if *number <= front && (!known || line.len() > SHORT) {
-                self.fault(format!("line {number}: front matter holds created, updated and aliases, and nothing else"));
+            if *number > front && is_unseen(line) {
+                self.fault(format!("line {number} has a comment or a definition, which no reader sees"));
             }
         }
+    }
+
+    /// Code is taken word for word from a cited message: nobody proves a command by a citation beside it.
+    fn code(&mut self, new: &BTreeMap<usize, &str>, cited: &BTreeMap<String, String>) {
+        let after = self.after.clone();
+        for (number, line) in fenced(&after) {
+            if new.contains_key(&number) && !cited.values().any(|said| said.contains(line.trim())) {
+                self.fault(format!("line {number}: the code {} stands in no cited message", quoted(line.trim())));
+            }
+        }
+    }
+
+    /// The new lines of front matter: times, and other names that no other page has.
+    fn front(&mut self, new: &BTreeMap<usize, &str>, cited: &BTreeMap<String, String>, index: &Index) {
+        let front = self.after.lines().count() - body(&self.after).lines().count();
+        for (number, line) in new.range(..=front) {
+            let names = line.strip_prefix("aliases:").or_else(|| line.trim_start().strip_prefix("- "));
+            let time = ["created:", "updated:"].iter().find_map(|key| line.strip_prefix(key));
+            match (names, time) {
+                _ if *line == "---" => (),
+                (Some(names), _) if line.len() <= SHORT => self.names(*number, names, cited, index),
+                (None, Some(time)) if is_time(time) => (),
+                _ => self.fault(format!(
+                    "line {number}: front matter holds created, updated (times) and aliases, and nothing else"
+                )),
+            }
+        }
+    }
+
+    fn names(&mut self, number: usize, names: &str, cited: &BTreeMap<String, String>, index: &Index) {
+        let path = self.page.path.clone();
+        for name in names.split([',', '[', ']']).map(|name| name.trim().trim_matches(['"', '\''])) {
+            let other = index.titled_folded(name).find(|other| other.as_ref() != path.as_str());
+            if let Some(other) = other.map(|other| other.to_string()) {
+                self.fault(format!("line {number}: the name {} belongs to {other}", quoted(name)));
+            } else if !self.is_known(name, cited) {
+                self.fault(format!("line {number}: the words of {} stand in no cited message", quoted(name)));
+            }
+        }
+    }
+
+    /// Whether a name or heading is short, or its words stand in a cited message, the title or the page as it was.
+    fn is_known(&self, words: &str, cited: &BTreeMap<String, String>) -> bool {
+        let sources = cited.values().map(String::as_str).chain([title(&self.page.path)]).chain(self.before.as_deref());
+        let known: BTreeSet<String> = sources.flat_map(telling).collect();
+        words.split_whitespace().count() <= FREE_WORDS || telling(words).iter().all(|word| known.contains(word))
     }
 
     /// The blocks with new lines, each with what it cites.
@@ -245,6 +293,9 @@ impl<'a> PageCheck<'a> {
             match block.kind {
                 BlockKind::Heading if words.len() > SHORT => {
                     self.fault(format!("line {line}: a heading has at most {SHORT} bytes"));
+                }
+                BlockKind::Heading if !self.is_known(words.trim_start_matches('#'), cited) => {
+                    self.fault(format!("line {line}: the words of {} stand in no cited message", quoted(&words)));
                 }
                 BlockKind::Claim if used.is_empty() => {
                     self.fault(format!("line {line} is new and has no citation: {}", quoted(&words)));
@@ -293,12 +344,31 @@ pub(super) fn new_lines<'a>(before: &str, after: &'a str) -> BTreeMap<usize, &'a
     new
 }
 
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+/// The lines in fences, with their numbers.
+fn fenced(text: &str) -> Vec<(usize, &str)> {
+    let (mut fence, mut found) = (None, Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        match (fence, fence_mark(line)) {
+            (None, mark) => fence = mark,
+            (Some(open), Some(mark)) if open == mark && line.trim().chars().all(|c| c == mark) => fence = None,
+            _ => found.push((number + 1, line)),
+        }
+    }
+    found
 }
 
-/// Controls, and signs that turn the direction of what follows or have no width.
-pub(super) fn is_hidden(c: char) -> bool {
-    let turns = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    (c.is_control() && c != '\t') || turns || matches!(c, '\u{e0000}'..='\u{e007f}')
+/// A comment, or a definition of a link that leads to no page.
+fn is_unseen(line: &str) -> bool {
+    let definition = line.trim_start().strip_prefix('[').and_then(|rest| rest.split_once("]:"));
+    let page = |target: &str| target.trim().ends_with(".md") && !target.trim().contains(char::is_whitespace);
+    line.contains("<!--") || line.contains("-->") || definition.is_some_and(|(_, target)| !page(target))
+}
+
+fn is_time(text: &str) -> bool {
+    let text = text.trim().trim_matches(['"', '\'']);
+    text.starts_with(|c: char| c.is_ascii_digit()) && text.chars().all(|c| c.is_ascii_digit() || "-:.+TZ ".contains(c))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -65,6 +65,8 @@ fn a_mistyped_name_is_a_mistake() {
         "craete.json",
         "my-create.json",
         "create.json.json",
+        "create.json.bak",
+        "input.txt",
         "x.json",
         "README.md.tmp",
         "sed12",
@@ -93,7 +95,13 @@ fn bytes_are_written_anywhere_and_within_limits() {
     assert_eq!(together.load(Ordering::Relaxed), 2);
     let many: Vec<ScratchFile> = (0..9).map(|_| ScratchFile::new(&owner, &together)).collect();
     let taken = many.iter().filter(|file| file.truncate(LONGEST as u64).is_ok()).count();
-    assert_eq!(taken, 7, "the limit of all of them");
+    assert_eq!(taken, 1, "the limit of all of them");
+    let full = many[8].truncate(LONGEST as u64).unwrap_err();
+    assert_eq!(full.errno(), libc::EDQUOT);
+    assert_eq!(file.finish(), "ab");
+    assert!(matches!(handle.write(2, b"c"), Answer::Now(Err(error)) if error.errno() == libc::EBADF));
+    file.resume();
+    assert!(matches!(handle.write(1, b"b"), Answer::Now(Ok(()))));
     drop((many, handle, file));
     assert_eq!(together.load(Ordering::Relaxed), 0);
 }

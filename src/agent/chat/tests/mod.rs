@@ -3,6 +3,7 @@
 mod budget;
 mod cut_off;
 mod deviations;
+mod ended;
 mod native;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

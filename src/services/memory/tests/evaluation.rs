@@ -1,17 +1,14 @@
 //! A small set of the generated sessions (`benches/proof/recall/sessions.md`): memory finds what answers a question more often than
 //! plain FTS5 does.
 
-#[path = "../../../../benches/proof/recall/sessions.rs"]
-mod sessions;
-
 use std::sync::Arc;
 
-use self::sessions::{SessionSet, generate};
 use super::{MemoryReader, MemorySearch, note, words, write};
 use crate::services::memory::questions::BackgroundCache;
 use crate::services::memory::search::MemoryHit;
 use crate::state::TestStore;
 use acheron_base::words::{each_word, is_empty};
+use acheron_recall::sample_sessions::{SessionSet, generate};
 use acheron_store::Connection;
 
 fn filled(set: &SessionSet) -> TestStore {

@@ -1,8 +1,9 @@
 //! A generated set of conversations with questions about them, in the shape of LongMemEval: facts that are told once, among small
-//! talk, and asked for later in other words. `sessions.md` says how it is made. The same seed gives the same set.
+//! talk, and asked for later in other words. `benches/proof/recall/sessions.md` says how it is made. The same seed gives the same set. Tests and the
+//! benchmarks use it.
 
-const FACTS: &str = include_str!("facts.txt");
-const FILLERS: &str = include_str!("fillers.txt");
+const FACTS: &str = include_str!("sample_sessions/facts.txt");
+const FILLERS: &str = include_str!("sample_sessions/fillers.txt");
 
 /// The persons of the facts, with their relation to the user.
 const RELATIONS: [&str; 8] =
@@ -21,7 +22,7 @@ pub struct Session {
 }
 
 /// A question, and the sessions that have its answer.
-pub struct Question {
+pub struct SampleQuestion {
     pub asked: String,
     /// The session that answers it.
     pub right: usize,
@@ -31,7 +32,7 @@ pub struct Question {
     pub kind: usize,
 }
 
-impl Question {
+impl SampleQuestion {
     /// Whether weights may be chosen by it; such a question is not scored.
     pub fn is_for_tuning(&self) -> bool {
         self.kind.is_multiple_of(2)
@@ -40,7 +41,7 @@ impl Question {
 
 pub struct SessionSet {
     pub sessions: Vec<Session>,
-    pub questions: Vec<Question>,
+    pub questions: Vec<SampleQuestion>,
 }
 
 #[derive(Default)]
@@ -112,7 +113,7 @@ pub fn generate(seed: u64, sessions: usize, questions: usize) -> SessionSet {
         }
         if number < questions {
             let asked = filled(dice.of(&kinds[kind].asked), person, "");
-            made.push(Question { asked, right: place, before, kind });
+            made.push(SampleQuestion { asked, right: place, before, kind });
         }
     }
     // The words of the questions without the facts: talk about the same things in general.
