@@ -47,6 +47,11 @@ pub fn things<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item 
     })
 }
 
+/// The name of a person whom a narrator brought in, by the name of the page: `old_zelda` is Old Zelda.
+pub fn brought_name(stem: &str) -> String {
+    stem.split('_').map(crate::grammar::capital).collect::<Vec<_>>().join(" ")
+}
+
 pub fn entries(state: &State, world: &Cartridge) -> Vec<HudEntry> {
     let carried = world.of(ObjectKind::Item).filter(|item| state.inventory.contains(&item.handle));
     let quests = world
@@ -91,6 +96,9 @@ pub fn render(state: &State, world: &Cartridge, entries: &[HudEntry]) -> String 
             .filter(|entry| entry.code.starts_with(kind.letter()))
             .map(|entry| format!("{} {}", entry.code, clip(&entry.name, 30)))
             .collect();
+        // Those whom a narrator brought in have no code: they are called by name.
+        let brought = state.memory.brought.iter().filter(|(_, place)| kind == ObjectKind::Npc && **place == state.location);
+        let own: Vec<String> = own.into_iter().chain(brought.map(|(stem, _)| clip(&brought_name(stem), 30))).collect();
         if !own.is_empty() {
             lines.push(own.join(" · "));
         }

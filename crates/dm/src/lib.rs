@@ -51,6 +51,7 @@ pub mod pc;
 pub mod play;
 pub mod players;
 pub mod proposal;
+pub mod presence;
 pub mod prose;
 pub mod questions;
 pub mod refs;

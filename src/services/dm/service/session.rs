@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedMutexGuard, watch};
@@ -41,7 +40,7 @@ pub(super) struct CampaignTurn {
     lock: Arc<tokio::sync::Mutex<()>>,
     busy: watch::Sender<bool>,
     /// Whether the turn waits for the narrator, and how that wait is ended.
-    pub(super) asking: AtomicBool,
+    pub(super) asking: watch::Sender<bool>,
     pub(super) skip: Notify,
     refusal: Mutex<Option<Error>>,
     /// The directory of its session files; names are in memory, only their bytes are on disk.
@@ -72,7 +71,13 @@ impl CampaignTurn {
 
     /// Whether the turn under way waits for the narrator.
     pub fn is_asking(&self) -> bool {
-        self.asking.load(Ordering::Relaxed)
+        *self.asking.borrow()
+    }
+
+    /// Waits until the turn waits for the narrator: it is accepted then, and only the telling is left.
+    pub async fn accepted(&self) {
+        // The sender lives as long as `self`, so this ends only when the value changes.
+        let _ = self.asking.subscribe().wait_for(|asking| *asking).await;
     }
 
     /// Waits until no turn is under way.
@@ -144,7 +149,7 @@ impl GameSession {
             Arc::new(CampaignTurn {
                 lock: Arc::default(),
                 busy: watch::Sender::new(false),
-                asking: AtomicBool::new(false),
+                asking: watch::Sender::new(false),
                 skip: Notify::new(),
                 refusal: Mutex::default(),
                 sessions: Arc::new(Listing::timed(&self.clock)),

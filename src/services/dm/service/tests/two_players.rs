@@ -125,3 +125,18 @@ async fn the_wait_for_a_narrator_can_be_ended_and_the_status_says_how() {
     assert_eq!(done.reports, ["the narrator failed: skip_narrator ended the wait for it"]);
     assert!(done.output.contains("[Scene]"));
 }
+
+#[tokio::test]
+async fn a_write_ends_when_the_turn_waits_for_the_narrator_and_the_output_waits_for_the_rest() {
+    let slow = Arc::new(Slow(tokio::sync::Semaphore::new(0)));
+    let (_root, session, files) = begun(slow.clone()).await;
+    // The narrator says nothing, and the write has ended.
+    say(&files, "c1", "[LOOK]{around}\n").await.unwrap();
+    assert!(session.turn_of("c1").is_asking());
+    let Node::File(input) = find(&files, "campaigns/c1/input") else { panic!("input") };
+    let busy = input.open(&Caller::operator(), Open::BOTH).err().unwrap();
+    assert_eq!(busy.code, Code::Busy, "turns keep their order: the next input comes after the answer");
+    let reader = tokio::spawn(async move { read(&files, "campaigns/c1/output").await });
+    slow.0.add_permits(1);
+    assert!(reader.await.unwrap().contains("[Scene]"));
+}
