@@ -226,6 +226,10 @@ fn a_script_and_a_recording_answer_every_service() {
     }
 }
 
+/// The sentence of the host, whole.
+const EXTERNAL: &str = "the model of this agent is `external`: programs outside answer its chat, and nobody answers its services; \
+                        give the agent another model";
+
 #[test]
 fn every_service_says_that_an_external_model_cannot_be_asked() {
     let spec = json!({"layout": "acheron-1", "agents": {"charon": {}}, "model": {"kind": "external"}});

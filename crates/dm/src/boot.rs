@@ -152,7 +152,9 @@ impl Boot {
             format!("clocks: {}", list(clocks)),
             format!("quests: {}", list(quests.collect())),
             format!("people: {}", list(people)),
-            format!("character: {} · {}", self.pc.name, md::clip(&self.pc.drive, 80)).trim_end_matches(" · ").to_owned(),
+            format!("character: {} · {}", self.pc.name, md::clip(&self.pc.drive, 80))
+                .trim_end_matches(" · ")
+                .to_owned(),
             md::clip(&decision, 160),
             format!("resolution: {}", md::clip(session::field(last, "Resolution").unwrap_or("-"), 160)),
         ];

@@ -68,9 +68,11 @@ const DETERMINED: &str =
     r"(?:a|an|the|some|two|three|four|five|six|seven|eight|nine|ten|many|\d+|his|her|their|your|its|all)";
 
 /// Anybody who might do something to the character.
-const FOLK: &str = "guards?|m[ae]n|wom[ae]n|soldiers?|sailors?|fisherm[ae]n|strangers?|figures?|thugs?|crowd|mob|bandits?";
+const FOLK: &str =
+    "guards?|m[ae]n|wom[ae]n|soldiers?|sailors?|fisherm[ae]n|strangers?|figures?|thugs?|crowd|mob|bandits?";
 
-const NUMBER: &str = r"(?:a|an|the|another|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d+|many|some|several|few)";
+const NUMBER: &str =
+    r"(?:a|an|the|another|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d+|many|some|several|few)";
 
 /// Each has a name for its tests. `WHO` is the player's character, `NPC` a person of the world, `FOLK` anybody, `PLACE` the world or
 /// a place of it, `LEVEL` one of its indicators.
@@ -202,8 +204,8 @@ const DEEDS: [(&str, &str, BornOut); 18] = [
 /// Whether what somebody gives is no thing: a nod, a look, a word.
 fn gesture(sentence: &str) -> bool {
     const GESTURES: [&str; 22] = [
-        "nod", "look", "smile", "glance", "wave", "shrug", "moment", "warning", "word", "answer", "grin", "frown", "start",
-        "push", "berth", "hand", "stare", "wink", "chill", "pause", "shiver", "thought",
+        "nod", "look", "smile", "glance", "wave", "shrug", "moment", "warning", "word", "answer", "grin", "frown",
+        "start", "push", "berth", "hand", "stare", "wink", "chill", "pause", "shiver", "thought",
     ];
     let words: Vec<&str> = sentence.split(' ').collect();
     let gives = ["gives", "hands", "tosses", "slips", "passes", "throws"];
@@ -283,7 +285,8 @@ impl<'a> TurnDeeds<'a> {
     /// The same, of a move: what it is about, its words, and what came of it.
     pub fn of_move(self, about: &'a [String], body: &str, out: &Outcome) -> TurnDeeds<'a> {
         let rows = out.rows.iter().map(|(action, result)| format!("{action} {result}"));
-        let all = rows.chain([out.action.clone()]).chain(out.found.clone()).chain(out.text.clone()).chain(out.after.clone());
+        let all =
+            rows.chain([out.action.clone()]).chain(out.found.clone()).chain(out.text.clone()).chain(out.after.clone());
         let told = normal(&all.collect::<Vec<_>>().join(" . "));
         TurnDeeds { about, body: normal(body), told, undone: out.no_progress.is_some(), ..self }
     }
@@ -474,8 +477,9 @@ impl<'a> TurnDeeds<'a> {
     fn done_about(&self, sentence: &str) -> bool {
         let done = self.after.quests.iter().filter(|(_, own)| own.status == "done");
         let names: Vec<String> = done.map(|(handle, _)| normal(self.world.name(handle))).collect();
-        let words =
-            |name: &String| name.split(' ').any(|word| word.len() > 3 && sentence.split(' ').any(|own| same(own, word)));
+        let words = |name: &String| {
+            name.split(' ').any(|word| word.len() > 3 && sentence.split(' ').any(|own| same(own, word)))
+        };
         names.iter().any(words)
     }
 }

@@ -97,7 +97,8 @@ pub fn render(state: &State, world: &Cartridge, entries: &[HudEntry]) -> String 
             .map(|entry| format!("{} {}", entry.code, clip(&entry.name, 30)))
             .collect();
         // Those whom a narrator brought in have no code: they are called by name.
-        let brought = state.memory.brought.iter().filter(|(_, place)| kind == ObjectKind::Npc && **place == state.location);
+        let brought =
+            state.memory.brought.iter().filter(|(_, place)| kind == ObjectKind::Npc && **place == state.location);
         let own: Vec<String> = own.into_iter().chain(brought.map(|(stem, _)| clip(&brought_name(stem), 30))).collect();
         if !own.is_empty() {
             lines.push(own.join(" · "));

@@ -196,7 +196,10 @@ pub fn summary(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: 
     init(answers, files, world, at)?;
     let preferences: Vec<String> = answers.preferences()?.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let own = [
-        ("character", [line(&answers.pc_name), line(&answers.pc_archetype)].join(" · ").trim_end_matches(" · ").to_owned()),
+        (
+            "character",
+            [line(&answers.pc_name), line(&answers.pc_archetype)].join(" · ").trim_end_matches(" · ").to_owned(),
+        ),
         ("drive", line(&answers.pc_drive)),
         ("strengths", line(&answers.pc_strengths)),
         ("weakness", line(&answers.pc_weakness)),

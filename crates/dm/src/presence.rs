@@ -147,7 +147,8 @@ impl<'a> Presence<'a> {
         match mention.name.means {
             Meant::Brought(place) => {
                 let here = *place == self.after.location || !scene && *place == self.before.location;
-                (!here && !mention.is_spoken_of() && !mention.quoted).then(|| "it names somebody who is not here".into())
+                (!here && !mention.is_spoken_of() && !mention.quoted)
+                    .then(|| "it names somebody who is not here".into())
             }
             Meant::Object(object) => match object.kind {
                 ObjectKind::Npc => self.person(mention, object, scene),
@@ -211,8 +212,7 @@ impl<'a> Presence<'a> {
             let words = format!(" {} ", mention.name.words.join(" "));
             facts.into_iter().any(|text| format!(" {} ", normal(text)).contains(&words))
         });
-        (scene && mention.sets_the_stage() && !told_here)
-            .then(|| format!("{} is not where the scene is", place.name))
+        (scene && mention.sets_the_stage() && !told_here).then(|| format!("{} is not where the scene is", place.name))
     }
 
     /// Whether a way leads to the place from where the character is or was.
@@ -229,7 +229,17 @@ impl<'a> Presence<'a> {
     /// A quest by its title: one that has not begun is named by nobody, one that has not ended is not ended by words.
     fn quest(&self, mention: &Mention<'_, '_>, quest: &Object) -> Option<String> {
         const OVER: [&str; 12] = [
-            "done", "over", "complete", "completed", "finished", "failed", "settled", "closed", "won", "solved", "ends",
+            "done",
+            "over",
+            "complete",
+            "completed",
+            "finished",
+            "failed",
+            "settled",
+            "closed",
+            "won",
+            "solved",
+            "ends",
             "ended",
         ];
         if !mention.name.whole || !mention.is_title() {
@@ -280,8 +290,8 @@ impl Mention<'_, '_> {
             "hand", "hands", "eyes", "voice", "face", "fingers", "breath", "arm", "shadow", "shoulder", "smile", "back",
         ];
         const SPEAK: [&str; 18] = [
-            "speaks", "speak", "talks", "talk", "word", "words", "name", "thinks", "mention", "tells", "hears", "heard",
-            "afraid", "fear", "news", "rumours", "story", "stories",
+            "speaks", "speak", "talks", "talk", "word", "words", "name", "thinks", "mention", "tells", "hears",
+            "heard", "afraid", "fear", "news", "rumours", "story", "stories",
         ];
         match (self.before(0), self.before(1)) {
             ("about" | "like" | "than" | "for" | "named" | "called", _) => true,

@@ -126,7 +126,15 @@ impl ProposalFilter<'_> {
 
     fn prose<'b>(&'b self, filed: &'b [String]) -> ProseFilter<'b> {
         let (world, state, input) = (self.world, self.state, self.input);
-        ProseFilter { world, state, input, pc: self.pc, filed, lines_veils: self.lines_veils, untold: Default::default() }
+        ProseFilter {
+            world,
+            state,
+            input,
+            pc: self.pc,
+            filed,
+            lines_veils: self.lines_veils,
+            untold: Default::default(),
+        }
     }
 
     /// The people who have a page of the campaign, and those whom this proposal files.

@@ -283,9 +283,8 @@ impl<'a> ProseFilter<'a> {
         let (pages, untold) = self.untold();
         let mut hits = Vec::new();
         for secret in untold {
-            let told = |said: &str, words: &SaidSentence| {
-                secret.repeated_in(said, RUN) || secret.paraphrased_in(words, pages)
-            };
+            let told =
+                |said: &str, words: &SaidSentence| secret.repeated_in(said, RUN) || secret.paraphrased_in(words, pages);
             let own = parts.iter().filter(|(_, words, said)| told(said, words));
             let mut found: Vec<ProseHit> =
                 own.map(|(range, ..)| ProseHit { range: range.clone(), report: secret.report.clone() }).collect();

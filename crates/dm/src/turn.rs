@@ -157,7 +157,8 @@ fn explain(context: ActContext<'_>, ready: &PreparedTurn, proposal: Option<&Valu
     let found = questions::find(&ready.found.body, context.world);
     let (state, input) = (&ready.boot.state, ready.found.body.as_str());
     let (pc, lines_veils) = (&ready.boot.pc.name, ready.boot.lines_veils());
-    let prose = ProseFilter { world: context.world, state, input, pc, filed: &[], lines_veils, untold: Default::default() };
+    let prose =
+        ProseFilter { world: context.world, state, input, pc, filed: &[], lines_veils, untold: Default::default() };
     let (mut answer, mut reports) = (found.answer.clone(), Vec::new());
     let said = proposal.and_then(|value| value["answer"].as_str());
     if said.is_some() && !found.known {

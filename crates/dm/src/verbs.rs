@@ -200,7 +200,9 @@ pub fn orders(body: &str, leading: Leading) -> (&str, Option<&str>) {
         for (at, _) in body.match_indices(joint) {
             let (first, rest) = (&body[..at], body[at + joint.len()..].trim().trim_end_matches('.'));
             if leading != Leading::Verb {
-                if !meaning(first).is_empty() && is_order(rest, joint) && (leading == Leading::Header || asks(first, joint))
+                if !meaning(first).is_empty()
+                    && is_order(rest, joint)
+                    && (leading == Leading::Header || asks(first, joint))
                 {
                     return (first.trim(), Some(rest));
                 }

@@ -28,7 +28,7 @@ pub(super) fn means(play: &Play<'_>, step: &Stage) -> bool {
         return false;
     }
     // Who asks about a price has not paid it.
-    if asks_about(play) && !price(&step.gives).is_empty() {
+    if asks_about(play) && !price(step).is_empty() {
         return false;
     }
     // Talking and looking go on as usual where the step cannot be done yet; an act is told what it lacks.
@@ -43,11 +43,11 @@ pub(super) fn asks_about(play: &Play<'_>) -> bool {
     asks && play.means_header(Header::Ask)
 }
 
-/// What a step takes from the player, in words; empty where it takes nothing.
-pub(super) fn price(gives: &[Effect]) -> Vec<String> {
-    let taken = gives.iter().filter_map(|effect| match effect {
-        Effect::Level { name, by, .. } if *by < 0 => Some(format!("{} {name}", by.abs())),
-        Effect::Hp(by) if *by < 0 => Some(format!("{} HP", by.abs())),
+/// The price of a step, in words: the levels that it needs and takes. Empty where it has none.
+pub(super) fn price(step: &Stage) -> Vec<String> {
+    let needs = |level: &String| step.needs.0.iter().any(|term| matches!(term, Term::Level(own, ..) if own == level));
+    let taken = step.gives.iter().filter_map(|effect| match effect {
+        Effect::Level { name, by, .. } if *by < 0 && needs(name) => Some(format!("{} {name}", by.abs())),
         _ => None,
     });
     taken.collect()
@@ -64,7 +64,7 @@ pub(super) fn priced<'a>(play: &Play<'a>, npc: &str) -> Option<&'a Stage> {
     all.find(|step| {
         let here = step.at.as_ref().is_none_or(|at| *at == play.state.location);
         let said = step.says.iter().any(|own| says(&play.found.body, own));
-        here && said && step.target == npc && !price(&step.gives).is_empty() && play.state.holds(&step.needs)
+        here && said && step.target == npc && !price(step).is_empty() && play.state.holds(&step.needs)
     })
 }
 

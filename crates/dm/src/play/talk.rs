@@ -27,12 +27,12 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     if asks_about(play)
         && let Some(step) = priced(play, &npc.handle)
     {
-        let (cost, word) = (joined(&price(&step.gives)), step.says.first().cloned().unwrap_or_default());
+        let (cost, word) = (joined(&price(step)), step.says.first().cloned().unwrap_or_default());
         play.out.action = format!("{} names the price: {cost}. Nothing is paid yet.", npc.name);
         play.row(format!("ask {} about the price", npc.name), "told");
         play.out.hints = vec![format!("[ACT]{{{word} {}}} pays it", npc.name)];
         play.out.said = true;
-        return play.effect(&Effect::Minutes(1));
+        return Ok(());
     }
     if play.state.mood(&npc) == "hostile" {
         play.effect(&Effect::Minutes(1))?;

@@ -29,7 +29,9 @@ pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
     let Some(way) = way else {
         // A place that is hidden, and one that does not exist, have the same answer.
         let why = match known(&play.state, world, place) {
-            true => format!("no known way leads from here to {}: explore what lies next to here first", the(&place.name)),
+            true => {
+                format!("no known way leads from here to {}: explore what lies next to here first", the(&place.name))
+            }
             false => "no place of that name is known".to_owned(),
         };
         cannot(play, why);

@@ -35,5 +35,9 @@ fn only_who_is_here_is_on_the_stage() {
         assert_eq!(reports(text, false), Vec::<String>::new(), "{text}");
     }
     assert_eq!(reports("The market is loud.", true), ["the Salt Market is not where the scene is"]);
-    assert_eq!(reports("The tower over the roofs is dark.", true), Vec::<String>::new(), "a page of the quay tells of it");
+    assert_eq!(
+        reports("The tower over the roofs is dark.", true),
+        Vec::<String>::new(),
+        "a page of the quay tells of it"
+    );
 }

@@ -13,7 +13,7 @@ const FOREIGN: [(&str, &str); 7] = [
     // Servers quote the key that they refuse.
     (
         "credential",
-        r"(?i)\b(?:sk|pk|rk|key|token|ghp|gho|xox[a-z]|bearer)[-_ ][\w-]*\d[\w-]{3,}|\b(?:[A-Za-z]+\d|\d+[A-Za-z])[A-Za-z0-9_-]{18,}",
+        r"(?i)\b(?:sk|pk|rk|ghp|gho|xox[a-z])[-_][\w-]{6,}|\b(?:key|token|bearer)\s+[A-Za-z]*\d[\w-]{6,}|\b(?:[A-Za-z]+\d|\d+[A-Za-z])[A-Za-z0-9_-]{18,}",
     ),
     ("code", r"`[^`\n]*`|```|\$\([^)]*\)"),
     (

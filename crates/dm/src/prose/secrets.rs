@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use super::words::{content, same, stem, weak};
+use super::words::{ComparedWord, content, stem, weak};
 use crate::refs::normal;
 use crate::state::State;
 use crate::world::{Cartridge, Object, ObjectKind};
@@ -20,7 +20,7 @@ pub struct OpenPages<'a> {
     state: &'a State,
     people: Vec<CalledPerson<'a>>,
     /// The sentences of pages that hold now: their words, and whose they are.
-    told: Vec<(Vec<String>, &'a str)>,
+    told: Vec<(SaidSentence, &'a str)>,
     /// In how many sentences a stem stands.
     often: HashMap<String, usize>,
 }
@@ -30,12 +30,13 @@ struct CalledPerson<'a> {
     npc: &'a Object,
     names: Vec<String>,
     roles: Vec<String>,
+    called: Vec<ComparedWord>,
     home: Vec<String>,
 }
 
 /// A word of a secret.
 struct SecretWord {
-    word: String,
+    word: ComparedWord,
     /// The person it calls.
     person: Option<usize>,
     points: usize,
@@ -57,13 +58,16 @@ pub struct UntoldSecret {
 /// A sentence that is compared with secrets.
 pub struct SaidSentence {
     words: Vec<String>,
+    compared: Vec<ComparedWord>,
     pronoun: bool,
 }
 
 impl SaidSentence {
     pub fn new(sentence: &str) -> SaidSentence {
         let pronoun = normal(sentence).split(' ').any(|word| PRONOUNS.contains(&word));
-        SaidSentence { words: content(sentence), pronoun }
+        let words = content(sentence);
+        let compared = words.iter().map(|word| ComparedWord::new(word)).collect();
+        SaidSentence { words, compared, pronoun }
     }
 }
 
@@ -77,7 +81,8 @@ fn called<'a>(npc: &'a Object, state: &State, world: &Cartridge) -> CalledPerson
         let proper = alias.chars().next().is_some_and(char::is_uppercase);
         if proper { names.push(normal(alias)) } else { roles.push(last(&normal(alias))) }
     }
-    CalledPerson { npc, names, roles, home: content(world.name(state.place_of(npc))) }
+    let called = roles.iter().map(|role| ComparedWord::new(role)).collect();
+    CalledPerson { npc, names, roles, called, home: content(world.name(state.place_of(npc))) }
 }
 
 impl CalledPerson<'_> {
@@ -86,23 +91,25 @@ impl CalledPerson<'_> {
     }
 
     /// Whether the words of a sentence call this person: by name, by role, or by the place where they are.
-    fn called_in(&self, words: &[String]) -> bool {
+    fn called_in(&self, words: &[String], compared: &[ComparedWord]) -> bool {
         let at_home = || {
             let folk = ["man", "woman", "girl", "boy", "fellow", "lad", "lass"];
             words.iter().any(|own| folk.contains(&own.as_str())) && words.iter().any(|own| self.home.contains(own))
         };
-        words.iter().any(|own| self.names.contains(own) || self.roles.iter().any(|role| same(role, own))) || at_home()
+        words.iter().any(|own| self.names.contains(own))
+            || compared.iter().any(|own| self.called.iter().any(|role| role.same(own)))
+            || at_home()
     }
 }
 
 impl<'a> OpenPages<'a> {
     pub fn new(world: &'a Cartridge, state: &'a State) -> OpenPages<'a> {
         let people = world.of(ObjectKind::Npc).map(|npc| called(npc, state, world)).collect();
-        let mut told: Vec<(Vec<String>, &str)> = Vec::new();
+        let mut told: Vec<(SaidSentence, &str)> = Vec::new();
         for object in &world.objects {
             let mut open = |text: &str| {
                 if !text.is_empty() {
-                    told.push((content(text), object.handle.as_str()));
+                    told.push((SaidSentence::new(text), object.handle.as_str()));
                 }
             };
             open(&object.summary);
@@ -113,7 +120,7 @@ impl<'a> OpenPages<'a> {
             }
         }
         let mut often: HashMap<String, usize> = HashMap::new();
-        for word in told.iter().flat_map(|(words, _)| words) {
+        for word in told.iter().flat_map(|(own, _)| &own.words) {
             *often.entry(stem(word)).or_default() += 1;
         }
         OpenPages { state, people, told, often }
@@ -126,12 +133,12 @@ impl<'a> OpenPages<'a> {
 
     /// Whether one sentence of the pages has all of these words.
     fn tells(&self, words: &[&SecretWord]) -> bool {
-        let has = |told: &[String], owner: &str, wanted: &SecretWord| match wanted.person {
+        let has = |told: &SaidSentence, owner: &str, wanted: &SecretWord| match wanted.person {
             Some(at) => {
                 let person = &self.people[at];
-                person.npc.handle == owner || person.called_in(told)
+                person.npc.handle == owner || person.called_in(&told.words, &told.compared)
             }
-            None => told.iter().any(|own| same(own, &wanted.word)),
+            None => told.compared.iter().any(|own| own.same(&wanted.word)),
         };
         self.told.iter().any(|(told, owner)| words.iter().all(|wanted| has(told, owner, wanted)))
     }
@@ -161,19 +168,19 @@ impl UntoldSecret {
 
     /// Whether a sentence has enough of the words that carry a clause of it.
     pub fn paraphrased_in(&self, sentence: &SaidSentence, pages: &OpenPages<'_>) -> bool {
-        let SaidSentence { words: said, pronoun } = sentence;
+        let SaidSentence { words: said, compared, pronoun } = sentence;
         self.parts.iter().any(|part| {
             // Each word of the sentence stands for one word of the secret.
-            let mut left: Vec<&String> = said.iter().collect();
+            let mut left: Vec<&ComparedWord> = compared.iter().collect();
             let mut met = |own: &&SecretWord| match own.person {
                 Some(at) => {
                     let person = &pages.people[at];
                     let here = pages.state.place_of(person.npc) == pages.state.location;
-                    person.called_in(said) || *pronoun && here
+                    person.called_in(said, compared) || *pronoun && here
                 }
                 None => {
-                    let at = left.iter().position(|word| **word == own.word);
-                    let at = at.or_else(|| left.iter().position(|word| same(word, &own.word)));
+                    let at = left.iter().position(|word| word.is(&own.word));
+                    let at = at.or_else(|| left.iter().position(|word| word.same(&own.word)));
                     at.map(|at| left.remove(at)).is_some()
                 }
             };
@@ -224,14 +231,14 @@ fn words(clause: &str, owner: Option<usize>, pages: &OpenPages<'_>) -> Vec<Secre
         let person = person(&word);
         if person.is_none() || !found.iter().any(|own| own.person == person) {
             let points = if person.is_some() { 1 } else { pages.points(&word) };
-            found.push(SecretWord { word, person, points });
+            found.push(SecretWord { word: ComparedWord::new(&word), person, points });
         }
     }
     let stands_in = normal(clause).split(' ').any(|word| PRONOUNS.contains(&word));
     if let Some(owner) = owner.filter(|_| stands_in || found.len() < 3)
         && !found.iter().any(|own| own.person == Some(owner))
     {
-        found.push(SecretWord { word: String::new(), person: Some(owner), points: 1 });
+        found.push(SecretWord { word: ComparedWord::new(""), person: Some(owner), points: 1 });
     }
     found
 }

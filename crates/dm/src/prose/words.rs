@@ -33,10 +33,59 @@ const STOP: &[&str] = &[
 
 /// Words that nearly every sentence may have: on their own they give nothing away.
 const WEAK: &[&str] = &[
-    "name", "night", "room", "come", "see", "walk", "leave", "ask", "keep", "know", "people", "time", "place", "day",
-    "thing", "say", "stand", "lie", "look", "way", "make", "give", "take", "hear", "old", "new", "man", "woman",
-    "hold", "tell", "somebody", "nobody", "everybody", "long", "stop", "house", "saw", "seen", "came", "left", "kept",
-    "knew", "known", "told", "said", "stood", "lay", "gave", "given", "took", "taken", "heard", "held",
+    "name",
+    "night",
+    "room",
+    "come",
+    "see",
+    "walk",
+    "leave",
+    "ask",
+    "keep",
+    "know",
+    "people",
+    "time",
+    "place",
+    "day",
+    "thing",
+    "say",
+    "stand",
+    "lie",
+    "look",
+    "way",
+    "make",
+    "give",
+    "take",
+    "hear",
+    "old",
+    "new",
+    "man",
+    "woman",
+    "hold",
+    "tell",
+    "somebody",
+    "nobody",
+    "everybody",
+    "long",
+    "stop",
+    "house",
+    "saw",
+    "seen",
+    "came",
+    "left",
+    "kept",
+    "knew",
+    "known",
+    "told",
+    "said",
+    "stood",
+    "lay",
+    "gave",
+    "given",
+    "took",
+    "taken",
+    "heard",
+    "held",
 ];
 
 static WEAK_STEMS: LazyLock<HashSet<String>> = LazyLock::new(|| WEAK.iter().map(|word| stem(word)).collect());
@@ -56,11 +105,34 @@ pub(crate) fn stem(word: &str) -> String {
     stem
 }
 
+/// A word that is compared often: its stem and its groups are looked up once.
+#[derive(Clone, Debug)]
+pub struct ComparedWord {
+    stem: String,
+    groups: &'static [usize],
+}
+
+impl ComparedWord {
+    pub(crate) fn new(word: &str) -> ComparedWord {
+        let stem = stem(word);
+        let groups = GROUPS.get(&stem).map(Vec::as_slice).unwrap_or_default();
+        ComparedWord { stem, groups }
+    }
+
+    /// Whether both are forms of one word.
+    pub(crate) fn is(&self, other: &ComparedWord) -> bool {
+        self.stem == other.stem
+    }
+
+    /// Whether both say the same.
+    pub(crate) fn same(&self, other: &ComparedWord) -> bool {
+        self.stem == other.stem || self.groups.iter().any(|own| other.groups.contains(own))
+    }
+}
+
 /// Whether two words say the same.
 pub(crate) fn same(one: &str, other: &str) -> bool {
-    let (one, other) = (stem(one), stem(other));
-    let groups = |stem: &str| GROUPS.get(stem).map(Vec::as_slice).unwrap_or_default();
-    one == other || groups(&one).iter().any(|own| groups(&other).contains(own))
+    ComparedWord::new(one).same(&ComparedWord::new(other))
 }
 
 /// Whether a word is one that many sentences have.

@@ -21,7 +21,9 @@ fn finding_8_a_second_order_is_named_whatever_the_verb() {
         assert!(shown.contains(&format!("| {left} | left undone: one order in one input |")), "{input}: {shown}");
         assert_eq!(game.json("STATE_PANEL.json")["location"], "@salt_market", "{input}");
     }
-    for whole in ["[ASK]{Pell about salt and oil}", "[ASK]{Pell to light the lamp and ring the bell}", "[LOOK]{salt and scales}"] {
+    for whole in
+        ["[ASK]{Pell about salt and oil}", "[ASK]{Pell to light the lamp and ring the bell}", "[LOOK]{salt and scales}"]
+    {
         let shown = game.play(whole).unwrap();
         assert!(!shown.contains("left undone"), "{whole}: {shown}");
     }
@@ -80,20 +82,28 @@ fn finding_12_a_person_filed_by_a_narrator_answers_to_a_short_name() {
 
 #[test]
 fn finding_14_every_fault_of_a_row_is_told_at_once() {
-    let mut files = crate::shipped::cartridge("brinewick").unwrap();
+    let mut files = crate::shipped::cartridge("longdry").unwrap();
     let page = "lore/MECHANICS/DEEDS.md";
     let row = "| ACT/FLY | wave | - | - | @gate | @sword & Luck>=2 & it rains | luck 99 | explode @gate; Joy+1 | hp-x | yes | you wave | - |\n";
     files.get_mut(page).unwrap().push_str(row);
     let line = files[page].lines().count();
     let found = inspect(&files);
-    let own: Vec<&str> =
-        found.faults.iter().filter(|own| own.path == page && own.line == line).map(|own| own.message.as_str()).collect();
+    let own: Vec<&str> = found
+        .faults
+        .iter()
+        .filter(|own| own.path == page && own.line == line)
+        .map(|own| own.message.as_str())
+        .collect();
     for part in ["@gate", "@sword", "explode", "Luck", "luck", "99", "FLY", "it rains", "Joy+1", "hp-x"] {
         assert!(own.iter().any(|message| message.contains(part)), "{part}: {own:#?}");
     }
-    files.insert("lore/MECHANICS/INDICATORS.md".into(), "| indicator | min | max | start |\n|---|---|---|---|\n| Debt | 5 | 3 | 5 |\n".into());
+    files.insert(
+        "lore/MECHANICS/INDICATORS.md".into(),
+        "| indicator | min | max | start |\n|---|---|---|---|\n| Debt | 5 | 3 | 5 |\n".into(),
+    );
     assert!(inspect(&files).faults.iter().any(|own| own.message == "min 5 is more than max 3"));
-    let near: Vec<String> = found.faults.iter().map(|own| own.message.clone()).filter(|own| own.contains("@gate;")).collect();
+    let near: Vec<String> =
+        found.faults.iter().map(|own| own.message.clone()).filter(|own| own.contains("@gate;")).collect();
     assert!(near.iter().all(|own| !own.contains("@rope")), "{near:?}");
 }
 
@@ -114,7 +124,8 @@ fn finding_16_what_is_carried_is_said_so() {
     let mut game = Game::of("longdry");
     game.set(json!({"inventory": ["@water_skin"]}));
     let prose = "Ilse ties it off with a knot that looks older than she is and hands it over the counter.";
-    let shown = game.propose("[ACT]{buy the skin of water}", json!({"prose": format!("The rope groans. {prose}")})).unwrap();
+    let shown =
+        game.propose("[ACT]{buy the skin of water}", json!({"prose": format!("The rope groans. {prose}")})).unwrap();
     assert!(shown.contains("is in your pack: it is not had twice"), "{shown}");
     assert!(!shown.contains("over the counter") && shown.contains("The rope groans."), "{shown}");
 }
@@ -131,10 +142,33 @@ fn finding_17_a_question_about_somebody_is_answered_as_one() {
 }
 
 #[test]
+fn finding_21_a_flag_within_the_braces_is_refused_with_its_form() {
+    let refused = Game::new().play("[ACT]{leap the gap --risk high}").unwrap_err();
+    assert!(refused.message.contains("flags stand after the braces"), "{refused}");
+    assert!(refused.message.contains("Example: [ACT]{leap the gap} --risk high"), "{refused}");
+}
+
+#[test]
+fn finding_14_a_page_that_cannot_be_read_is_not_said_to_be_lacking() {
+    let mut files = crate::shipped::cartridge("brinewick").unwrap();
+    files.remove("lore/INDEX.md");
+    files.get_mut("ROUTES.md").unwrap().push_str("- [LOOK] -> lore/INDEX.md\n");
+    let mut found = inspect(&files);
+    assert!(found.faults.iter().any(|own| own.message == "there is no lore/INDEX.md"));
+    let message = "the page is not UTF-8 text".to_owned();
+    found.add(vec![crate::world::Fault { path: "lore/INDEX.md".into(), line: 1, message }]);
+    assert_eq!(found.faults.len(), 1, "{:?}", found.faults);
+}
+
+#[test]
 fn finding_18_what_is_set_aside_is_recorded_and_no_stump_is_left() {
     let mut game = Game::new();
     game.propose("[ACT]{fly to the moon}", json!({"prose": "Up it goes."})).unwrap();
-    assert!(game.files[&game.session()].contains("- Set aside: prose: the move was not done"), "{}", game.files[&game.session()]);
+    assert!(
+        game.files[&game.session()].contains("- Set aside: prose: the move was not done"),
+        "{}",
+        game.files[&game.session()]
+    );
     let shown = game.propose("[ACT]{wait}", json!({"prose": "Red tide. Type [ACT]{light the lamp} now."})).unwrap();
     assert!(shown.contains("Red tide.") && !shown.contains("Type"), "{shown}");
 }

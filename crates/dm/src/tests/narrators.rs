@@ -303,14 +303,14 @@ fn what_is_lawful_is_taken() {
     let proposal = json!({
         "scene": "Rain begins. The nets drip.",
         "prose": {"success": "Jun turns a page.", "failure": "Jun shuts the book."},
-        "consequences": ["Rumor+1 (two fishermen listen)"],
+        "consequences": ["Rumor+1 (two fishermen listen to Jun)"],
         "options": ["[ASK]{Jun about the keeper}", "[LOOK]{the notice}", "[ACT]{climb the tower from outside} --risk high"],
         "delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: characters/NPCs_active/mira.md\n    append: |\n      # Mira\n      a fisher who listens\n-->",
     });
     let (reports, output, game) = told(proposal);
     assert_eq!(reports, Vec::<String>::new());
     assert!(output.contains("Rain begins. The nets drip.") && output.contains("Jun turns a page."), "{output}");
-    assert!(output.contains("Rumor 0 -> 1 (two fishermen listen)"));
+    assert!(output.contains("Rumor 0 -> 1 (two fishermen listen to Jun)"));
     assert!(output.contains("1. [ASK]{Jun about the keeper}"));
     assert_eq!(game.files["characters/NPCs_active/mira.md"], "# Mira\na fisher who listens\n");
 }
@@ -343,8 +343,15 @@ proptest! {
 fn finding_5_effects_follow_only_from_a_move_that_changed_something() {
     let debt = |game: &Game| game.json("STATE_PANEL.json")["indicators"]["Debt"].clone();
     let mut game = Game::new();
-    game.plays(&["[ACT]{go to the Salt Market}", "[LOOK]{around}", "[LOOK]{around}", "[LOOK]{around}", "[LOOK]{around}"]);
-    let owed = json!({"prose": "Canvas flaps.", "consequences": ["Debt+1 (a debt is owed for the scales at the market)"]});
+    game.plays(&[
+        "[ACT]{go to the Salt Market}",
+        "[LOOK]{around}",
+        "[LOOK]{around}",
+        "[LOOK]{around}",
+        "[LOOK]{around}",
+    ]);
+    let owed =
+        json!({"prose": "Canvas flaps.", "consequences": ["Debt+1 (a debt is owed for the scales at the market)"]});
     let before = debt(&game);
     for input in [
         "[LOOK]{around}",

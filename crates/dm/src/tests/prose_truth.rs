@@ -33,8 +33,16 @@ fn no_sentence_tells_what_has_not_happened_or_is_not_known() {
     let quay: [&str; 0] = [];
     let cases: &[(&[&str], &str, &str)] = &[
         // 1: secrets in other words
-        (&quay, "[ASK]{Jun about the weather}", "Jun confesses: the Merrow was entered among the lost before her time had come."),
-        (&quay, "[ASK]{Jun about the weather}", "The harbour-master had already recorded that ship as sunk, days ahead of her arrival."),
+        (
+            &quay,
+            "[ASK]{Jun about the weather}",
+            "Jun confesses: the Merrow was entered among the lost before her time had come.",
+        ),
+        (
+            &quay,
+            "[ASK]{Jun about the weather}",
+            "The harbour-master had already recorded that ship as sunk, days ahead of her arrival.",
+        ),
         (&quay, W, "Everyone knows the clerk at the scales peddled the lighthouse man's fuel."),
         (&market, W, "Everyone knows the clerk at the scales peddled the lighthouse man's fuel."),
         (&quay, W, "The widow begged Osric to keep the tower unlit."),
@@ -92,7 +100,8 @@ fn no_sentence_tells_what_has_not_happened_or_is_not_known() {
     ];
     let mut faults = Vec::new();
     for (before, input, sentence) in cases {
-        let (shown, reports) = told(before, input, "Wind comes up. A shutter knocks.", &format!("Wind turns. {sentence}"));
+        let (shown, reports) =
+            told(before, input, "Wind comes up. A shutter knocks.", &format!("Wind turns. {sentence}"));
         if shown.contains(sentence) || !reports.iter().any(|own| own.starts_with("prose: ")) {
             faults.push(format!("{input} after {before:?}: {sentence}"));
         }
@@ -128,14 +137,14 @@ struct HonestTurn {
 #[test]
 fn the_words_of_honest_narrators_are_told() {
     let rightly = [
-        "Old Nan",          // nobody of the world, and no page
-        "Saint Elmo",       // the same
-        "Christmas",        // the same
-        "Heaven",           // the same
-        "Hours later",      // ten minutes have passed
-        "hands it over",    // the skin was carried already
-        "You light it",     // the lantern was only taken
-        "You feel the cold" // what the character feels is the player's
+        "Old Nan",           // nobody of the world, and no page
+        "Saint Elmo",        // the same
+        "Christmas",         // the same
+        "Heaven",            // the same
+        "Hours later",       // ten minutes have passed
+        "hands it over",     // the skin was carried already
+        "You light it",      // the lantern was only taken
+        "You feel the cold", // what the character feels is the player's
     ];
     let mut games: Vec<(String, Game)> = Vec::new();
     let mut faults = Vec::new();

@@ -144,8 +144,9 @@ fn every_round_is_clean_whoever_narrates() {
 fn tampered(change: impl Fn(&str) -> String) -> Verdict {
     let mut game = Game::new();
     let before = game.json("STATE_PANEL.json");
-    let honest = json!({"consequences": ["Rumor+1 (two fishermen listen)", "hp-1"], "roll": true});
-    let shown = game.propose("[ACT]{leap the gap} --risk high", honest).unwrap();
+    let honest =
+        json!({"consequences": ["Rumor+1 (Jun watches you look around)", "hp-1"], "roll": true, "difficulty": "easy"});
+    let shown = game.propose("[LOOK]{around}", honest).unwrap();
     let (after, shown) = (game.json("STATE_PANEL.json"), change(&shown));
     Round { world: &game.world, before: &before, after: &after, shown: &shown }.judge()
 }
