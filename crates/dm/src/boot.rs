@@ -141,7 +141,8 @@ impl Boot {
             .iter()
             .filter(|(_, quest)| quest.status == "active")
             .map(|(handle, _)| world.name(handle).to_owned());
-        let people = super::hud::people(state, world).map(|npc| npc.name.clone()).collect();
+        let people = super::hud::people(state, world).map(|npc| npc.name.clone());
+        let people = people.chain(super::hud::brought_here(state)).collect();
         let last = session::turns(&self.snapshot).pop().unwrap_or_default();
         let decision = last.lines().next().unwrap_or("-").trim_start_matches(['#', ' ']).to_owned();
         let mut lines = vec![

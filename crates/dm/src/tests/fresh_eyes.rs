@@ -78,6 +78,7 @@ fn finding_12_a_person_filed_by_a_narrator_answers_to_a_short_name() {
     let shown = game.play("[LOOK]{around}").unwrap();
     let hud = shown.split("[HUD]").nth(1).unwrap();
     assert!(hud.contains("Marta Finch"), "the HUD knows who is here: {hud}");
+    assert!(shown.contains("Jun Tallow and Marta Finch are here"), "{shown}");
 }
 
 #[test]
