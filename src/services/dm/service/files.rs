@@ -278,7 +278,7 @@ impl MessageSink for MoveFile {
     /// A shell loses the refusal of a whole input, and would take the answer to another player's for its own.
     fn may(&self, _caller: &Caller) -> Result<()> {
         let turn = of(&self.session)?.turn_of(&self.id);
-        if turn.is_busy() { Err(in_a_turn(&self.id)) } else { Ok(()) }
+        if turn.is_entered() { Err(in_a_turn(&self.id)) } else { Ok(()) }
     }
 
     /// Headers that every game has are known at once; only for another word is the cartridge asked. A line that is a whole move is
@@ -324,8 +324,10 @@ impl MessageSink for MoveFile {
         Answer::soon(async move {
             // A task of its own: a turn runs to its end even if the player closes the file.
             let session = of(&session)?;
-            let claim = claim.map_or_else(|| session.turn_of(&id).claim(&id), |claim| Ok(*claim))?;
             let turn = session.turn_of(&id);
+            // Nobody else sends an input until this one is accepted; it waits for the turn before it.
+            let _sent = claim.map_or_else(|| turn.claim(&id), |claim| Ok(*claim))?;
+            let claim = turn.queued().await;
             let played =
                 tokio::spawn(async move { session.play_claimed(&ChangedBy::no_call(), &id, &message, claim).await });
             let said = |done: Result<ActResult>| done.map(|done| Bytes::from(done.output));

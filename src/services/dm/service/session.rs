@@ -37,6 +37,9 @@ pub struct GameSession {
 
 /// The turn of one campaign. It holds the lock that a turn takes, whether one is under way, and the last refusal.
 pub(super) struct CampaignTurn {
+    /// Held by the writer of an input from its first byte until the turn is accepted.
+    entry: Arc<tokio::sync::Mutex<()>>,
+    /// Held by the turn that is played. Inputs that were written wait for it in their order.
     lock: Arc<tokio::sync::Mutex<()>>,
     busy: watch::Sender<bool>,
     /// Whether the turn waits for the narrator, and how that wait is ended.
@@ -64,9 +67,24 @@ impl CampaignTurn {
         *self.busy.borrow()
     }
 
-    /// The right to play the next input. While it is held, every other input is refused.
+    /// The right to send the next input. While it is held, every other input is refused.
     pub fn claim(&self, id: &str) -> Result<TurnClaim> {
+        self.entry.clone().try_lock_owned().map_err(|_| in_a_turn(id))
+    }
+
+    /// Whether somebody is sending an input.
+    pub fn is_entered(&self) -> bool {
+        self.entry.try_lock().is_err()
+    }
+
+    /// The right to play, for one who does not wait for it.
+    pub fn free(&self, id: &str) -> Result<TurnClaim> {
         self.lock.clone().try_lock_owned().map_err(|_| in_a_turn(id))
+    }
+
+    /// The right to play, after the turn that is under way.
+    pub async fn queued(&self) -> TurnClaim {
+        self.lock.clone().lock_owned().await
     }
 
     /// Whether the turn under way waits for the narrator.
@@ -87,7 +105,7 @@ impl CampaignTurn {
     }
 }
 
-/// The right to play the next input of a campaign.
+/// The right to send an input of a campaign, or to play it.
 pub(super) type TurnClaim = OwnedMutexGuard<()>;
 
 /// Clears the busy flag when the turn ends, in whatever way.
@@ -147,6 +165,7 @@ impl GameSession {
         let mut turns = self.turns.lock();
         let fresh = || {
             Arc::new(CampaignTurn {
+                entry: Arc::default(),
                 lock: Arc::default(),
                 busy: watch::Sender::new(false),
                 asking: watch::Sender::new(false),
@@ -172,7 +191,8 @@ impl GameSession {
 
     /// Plays one input: a move, or a control instruction.
     pub async fn play(self: &Arc<Self>, by: &ChangedBy, id: &str, input: &str) -> Result<ActResult> {
-        let claim = self.turn_of(id).claim(id)?;
+        let turn = self.turn_of(id);
+        let (_sent, claim) = (turn.claim(id)?, turn.free(id)?);
         self.play_claimed(by, id, input, claim).await
     }
 
