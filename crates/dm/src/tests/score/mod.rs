@@ -115,7 +115,7 @@ fn every_round_is_clean_whoever_narrates() {
                     happened, happened before their\ntime, due and not told) and the errors of variables (a figure that is not that of the state, a \
                     change that is not told).\nThe engine is the judge (`crates/dm/src/tests/score/judge.rs`): it compares what the player is shown \
                     with the state before and\nafter the round. Each narrator proposes something in every round; the honest one keeps the rules, the \
-                    careless one has\nfigures and endings of its own, the hostile one plays the attacks of `crates/dm/src/tests/texts/hostile.ndjson`.\n\n\
+                    careless one has\nfigures and endings of its own, the hostile one plays the attacks of `crates/dm/src/tests/texts/hostile.ndjson`.\nA proposal counts as mended where it breaks a rule; what only does not fit what came of the move is set aside and not counted.\n\n\
                     | cartridge | narrator | rounds | proposals mended | clean rounds | event errors | variable errors |\n|---|---|---|---|---|---|---|\n"
         .to_owned();
     let scores = std::thread::scope(|scope| {
