@@ -147,7 +147,10 @@ pub(super) fn tagged<A: AsRef<str>, B: AsRef<str>>(out: &mut String, entries: im
 
 /// Text escaped for roff: no escapes, no requests, no Markdown.
 pub(super) fn plain(text: &str) -> String {
-    let text = text.replace('`', "").replace("**", "").replace('\\', "\\e").replace('-', "\\-");
+    // What stands in backquotes is written as it is: `**` there is a pattern, and elsewhere it makes words bold.
+    let part = |(at, part): (usize, &str)| if at % 2 == 1 { part.to_owned() } else { part.replace("**", "") };
+    let text: String = text.split('`').enumerate().map(part).collect();
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
     let guarded = |line: &str| match line.starts_with(['.', '\'']) {
         true => format!("\\&{line}"),
         false => line.to_owned(),
@@ -158,6 +161,11 @@ pub(super) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pattern_in_backquotes_keeps_its_stars() {
+        assert_eq!(plain("**All** of `/agents/self/**`, `*` and `**`"), "All of /agents/self/**, * and **");
+    }
 
     #[test]
     fn a_service_is_a_heading_and_its_control_files() {

@@ -226,14 +226,18 @@ fn a_script_and_a_recording_answer_every_service() {
     }
 }
 
+/// The sentence of the host, whole.
+const EXTERNAL: &str = "the model of this agent is `external`: programs outside answer its chat, and nobody answers its services; \
+                        give the agent another model";
+
 #[test]
 fn every_service_says_that_an_external_model_cannot_be_asked() {
     let spec = json!({"layout": "acheron-1", "agents": {"charon": {}}, "model": {"kind": "external"}});
     let host = TestHost::of(&spec.to_string());
     let call = CALL.replace(".error.code // .ok", ".error.message // .ok");
     for (service, session) in services() {
-        let said = host.says(&format!("{call}\n{session}")).replace(['`', '"', '\\'], "");
-        assert!(said.contains("the model of this agent is external"), "{service}: {said}");
+        let said = host.says(&format!("{call}\n{session}"));
+        assert!(said.contains(EXTERNAL), "{service}: {said}");
     }
 }
 

@@ -77,10 +77,9 @@ pub fn deeds(files: &Files) -> (Vec<Deed>, Vec<Fault>) {
     let text = files.get(DEEDS).map(String::as_str).unwrap_or_default();
     for table in md::tables(text).into_iter().filter(|table| table.has("do")) {
         for row in &table.rows {
-            match crate::load::stage(&table, row) {
-                Ok(step) => deeds.push(Deed { step, once: table.get(row, "once") != "no" }),
-                Err(fault) => faults.push(Fault { path: DEEDS.into(), line: row.line, message: fault.message }),
-            }
+            let (step, unread) = crate::load::stage(&table, row);
+            faults.extend(unread.into_iter().map(|message| Fault { path: DEEDS.into(), line: row.line, message }));
+            deeds.push(Deed { step, once: table.get(row, "once") != "no" });
         }
     }
     (deeds, faults)

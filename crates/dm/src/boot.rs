@@ -141,7 +141,8 @@ impl Boot {
             .iter()
             .filter(|(_, quest)| quest.status == "active")
             .map(|(handle, _)| world.name(handle).to_owned());
-        let people = super::hud::people(state, world).map(|npc| npc.name.clone()).collect();
+        let people = super::hud::people(state, world).map(|npc| npc.name.clone());
+        let people = people.chain(super::hud::brought_here(state)).collect();
         let last = session::turns(&self.snapshot).pop().unwrap_or_default();
         let decision = last.lines().next().unwrap_or("-").trim_start_matches(['#', ' ']).to_owned();
         let mut lines = vec![
@@ -152,7 +153,9 @@ impl Boot {
             format!("clocks: {}", list(clocks)),
             format!("quests: {}", list(quests.collect())),
             format!("people: {}", list(people)),
-            format!("character: {} · {}", self.pc.name, md::clip(&self.pc.drive, 80)),
+            format!("character: {} · {}", self.pc.name, md::clip(&self.pc.drive, 80))
+                .trim_end_matches(" · ")
+                .to_owned(),
             md::clip(&decision, 160),
             format!("resolution: {}", md::clip(session::field(last, "Resolution").unwrap_or("-"), 160)),
         ];

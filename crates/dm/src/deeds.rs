@@ -1,17 +1,27 @@
-//! Sentences that claim a deed of the kernel: having, losing, dying, ending, moods, light, levels. A narrator may repeat what this
-//! turn has done; a sentence that claims anything else is taken out. `turn` uses it, after the move was played.
+//! Sentences that claim a deed of the kernel: having, losing, dying, blows, pledges, endings, moods, light, time, levels. A narrator
+//! may repeat what this turn has done; a sentence that claims anything else is taken out, and so is one that puts on the stage
+//! what is not there ([`Presence`]) or tells an end that has not come. `turn` uses it, after the move was played.
+
+mod claims;
 
 use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use regex::Regex;
 
 use crate::fold::Folded;
 use crate::lint::ProseHit;
 use crate::md::clip;
-use crate::prose::{CleanedProse, sentences};
+use crate::play::Outcome;
+use crate::presence::Presence;
+use crate::prose::secrets::{OpenPages, RUN, SaidSentence, UntoldSecret};
+use crate::prose::words::{content, same};
+use crate::prose::{CleanedProse, UntoldSecrets, sentences};
 use crate::refs::normal;
 use crate::state::State;
 use crate::world::{Cartridge, Object, ObjectKind};
+use claims::{DEEDS, DETERMINED, FOLK, NUMBER, treasure};
 
 /// What the kernel has done in a turn, as the states before and after it tell.
 pub struct TurnDeeds<'a> {
@@ -19,8 +29,24 @@ pub struct TurnDeeds<'a> {
     pub before: &'a State,
     pub after: &'a State,
     pub pc: &'a str,
+    /// What the move is about, its words, and what the kernel tells of it, in normal form.
+    about: &'a [String],
+    body: String,
+    told: String,
+    /// Whether the move came to nothing.
+    undone: bool,
+    /// What is told only at an end, made when it is first needed.
+    endings: UntoldSecrets<'a>,
     /// The patterns with the names of this world in them, made when they are first needed.
     patterns: OnceCell<Vec<DeedPattern>>,
+}
+
+/// What a text is for: a scene shows this place and no other; a suggestion may name whom to look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextKind {
+    Scene,
+    Prose,
+    Suggestion,
 }
 
 /// A pattern with its name, and what bears it out.
@@ -41,78 +67,24 @@ struct Claim<'a> {
     said: &'a str,
 }
 
-const DETERMINED: &str =
-    r"(?:a|an|the|some|two|three|four|five|six|seven|eight|nine|ten|many|\d+|his|her|their|your|its|all)";
+/// The patterns of the worlds that are played: to make one takes longer than to use it a thousand times.
+static COMPILED: LazyLock<Mutex<HashMap<String, Regex>>> = LazyLock::new(Mutex::default);
 
-/// Each has a name for its tests. `WHO` is the player's character, `NPC` a person of the world, `LEVEL` one of its indicators.
-const DEEDS: [(&str, &str, BornOut); 8] = [
-    (
-        "having",
-        r"(?i)\b(?:WHO)\s+(?:\w+ly\s+)?(?:picks?\s+up|pockets?|gains?|receives?|obtains?|acquires?|(?:is|are)\s+given)\s+DET\b|\b(?:is|are)\s+(?:now\s+)?(?:yours|in\s+your\s+(?:pack|hands?|pockets?|purse|bag))\b|\b(?:gives|hands|tosses|slips)\s+(?:WHO)\s+DET\b",
-        |turn, claim| turn.names(claim, |item| turn.after.inventory.contains(item)),
-    ),
-    (
-        "finding",
-        r"(?i)\b(?:WHO|he|she|they)\s+(?:\w+ly\s+)?(?:now\s+)?(?:finds?|gets?|wins?|earns?|takes?|grabs?|has|have|holds?|owns?|carr(?:y|ies))\s+(?:now\s+)?DET\b",
-        |turn, claim| {
-            let named = turn.items(claim);
-            let kept = named.iter().all(|item| turn.after.inventory.contains(&item.handle) || turn.in_sight(item));
-            kept && !treasure(claim.sentence)
-        },
-    ),
-    (
-        "losing",
-        r"(?i)\b(?:WHO)\s+(?:\w+ly\s+)?(?:loses?|spends?|pays?|forfeits?|gives?\s+(?:away|up)|hands?\s+over|uses?\s+up)\s+DET\b",
-        |turn, claim| {
-            let named = turn.items(claim);
-            let gone = named.iter().all(|item| turn.lost(&item.handle));
-            gone && !treasure(claim.sentence)
-        },
-    ),
-    (
-        "dying",
-        r"(?i)\b(?P<about>WHO|NPC)\s+(?:\w+\s+)??(?:dies|drowns|perishes|(?:drops?|falls?|lies?)\s+dead|breathes?\s+(?:his|her|their|its)\s+last|(?:is|are)\s+(?:now\s+)?(?:dead|killed|slain|no\s+more))\b",
-        |turn, claim| turn.person(claim.about).is_some_and(|npc| !turn.alive(npc)),
-    ),
-    (
-        "ending",
-        r"(?im)\bthe\s+(?:campaign|story|game|tale|adventure)\s+(?:is\s+(?:now\s+)?(?:closed|over|done|finished|at\s+an\s+end)|has\s+(?:now\s+)?ended|ends\b|comes\s+to\s+(?:an|its)\s+end)|\bgame\s+over\b|(?:^|[.!?]\s*)\W*the\s+end\s*(?:[.!]|$)|\byou\s+have\s+(?:won|lost)\s+the\s+(?:game|campaign)\b",
-        |turn, _| !turn.after.memory.ended.is_empty(),
-    ),
-    (
-        "mood",
-        r"(?i)\b(?P<about>NPC)\s+(?:is|turns|becomes|grows|has\s+become|has\s+turned)\s+(?:now\s+|suddenly\s+|openly\s+)?(?P<said>hostile|friendly|your\s+(?:enemy|ally|friend)|an?\s+(?:enemy|ally|friend))\b",
-        |turn, claim| {
-            let foe = claim.said.contains("hostile") || claim.said.contains("enemy");
-            let mood = if foe { "hostile" } else { "friendly" };
-            turn.person(claim.about).is_some_and(|npc| turn.after.mood(npc) == mood)
-        },
-    ),
-    (
-        "light",
-        r"(?i)\b(?:lamp|lantern|light|beacon|fire|torch|candle)s?\s+(?:is|are|has\s+been|have\s+been|burns?|shines?|glows?)\s+(?:now\s+)?(?:lit|alight|relit|rekindled|burning|ablaze|again|once\s+more)\b|\b(?:WHO)\s+(?:re)?(?:lights?|kindles?)\s+DET\b",
-        |turn, claim| turn.stepped() || turn.done_about(claim.sentence),
-    ),
-    (
-        "level",
-        r"\b(?P<about>LEVEL)\s+(?P<said>rises|climbs|grows|increases|goes\s+up|falls|drops|sinks|decreases|goes\s+down|is\s+(?:up|down|higher|lower|gone|full|empty))(?:\s+(?:again|now|a\s+little|sharply|by\s+\w+|to\s+\w+))*\s*(?:[.,;!?]|$)",
-        |turn, claim| {
-            let of = |state: &State| state.indicators.get(claim.about).copied().unwrap_or(0);
-            let up = ["rise", "climb", "grow", "increase", "up", "higher", "full"]
-                .iter()
-                .any(|own| claim.said.contains(own));
-            if up { of(turn.after) > of(turn.before) } else { of(turn.after) < of(turn.before) }
-        },
-    ),
-];
+/// The most patterns that are kept: those of a dozen campaigns.
+const KEPT: usize = 12 * DEEDS.len();
 
-/// Money and arms that a sentence hands out although no world has them as things.
-fn treasure(sentence: &str) -> bool {
-    const WORDS: [&str; 18] = [
-        "gold", "silver", "coin", "coins", "treasure", "gem", "gems", "jewel", "jewels", "sword", "bow", "armour",
-        "armor", "shield", "potion", "scroll", "crown", "purse",
-    ];
-    sentence.split(' ').any(|word| WORDS.contains(&word))
+fn compiled(pattern: String) -> Option<Regex> {
+    // A thread that panicked while it held the list left whole patterns in it.
+    let mut kept = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = kept.get(&pattern) {
+        return Some(found.clone());
+    }
+    let made = Regex::new(&pattern).ok()?;
+    if kept.len() >= KEPT {
+        kept.clear();
+    }
+    kept.insert(pattern, made.clone());
+    Some(made)
 }
 
 /// Alternatives of a pattern; something that stands in no text where there are none.
@@ -129,24 +101,62 @@ fn either(words: impl Iterator<Item = String>) -> String {
 
 impl<'a> TurnDeeds<'a> {
     pub fn new(world: &'a Cartridge, before: &'a State, after: &'a State, pc: &'a str) -> TurnDeeds<'a> {
-        TurnDeeds { world, before, after, pc, patterns: OnceCell::new() }
+        let (body, told) = (String::new(), String::new());
+        let (endings, patterns) = (OnceCell::new(), OnceCell::new());
+        TurnDeeds { world, before, after, pc, about: &[], body, told, undone: false, endings, patterns }
+    }
+
+    /// The same, of a move: what it is about, its words, and what came of it.
+    pub fn of_move(self, about: &'a [String], body: &str, out: &Outcome) -> TurnDeeds<'a> {
+        let rows = out.rows.iter().map(|(action, result)| format!("{action} {result}"));
+        let all =
+            rows.chain([out.action.clone()]).chain(out.found.clone()).chain(out.text.clone()).chain(out.after.clone());
+        let told = normal(&all.collect::<Vec<_>>().join(" . "));
+        TurnDeeds { about, body: normal(body), told, undone: out.no_progress.is_some(), ..self }
     }
 
     fn patterns(&self) -> &[DeedPattern] {
         self.patterns.get_or_init(|| {
             let pattern = |(name, pattern, born_out): (&'static str, &str, BornOut)| {
-                Some(DeedPattern { name, regex: Regex::new(&self.pattern(pattern)).ok()?, born_out })
+                Some(DeedPattern { name, regex: compiled(self.pattern(pattern))?, born_out })
             };
             DEEDS.into_iter().filter_map(pattern).collect()
         })
     }
 
     /// The text without the sentences that claim what the kernel has not done.
-    pub fn clean(&self, text: &str) -> CleanedProse {
+    pub fn clean(&self, text: &str, kind: TextKind) -> CleanedProse {
         let mut out = CleanedProse { text: text.to_owned(), reports: Vec::new() };
-        let hits = self.hits(text);
+        let mut hits = self.hits(text);
+        let (folded, scene) = (Folded::new(text), kind == TextKind::Scene);
+        let (world, before, after) = (self.world, self.before, self.after);
+        let stage = Presence { world, before, after, about: self.about, told: &self.told };
+        if kind != TextKind::Suggestion {
+            hits.extend(stage.hits(&folded.text, scene).into_iter().map(|hit| hit.back(&folded)));
+        }
+        hits.extend(self.foretold(&folded.text).into_iter().map(|hit| hit.back(&folded)));
         out.cut(&hits);
         out
+    }
+
+    /// Sentences that tell an end that has not come.
+    fn foretold(&self, text: &str) -> Vec<ProseHit> {
+        if !self.after.memory.ended.is_empty() {
+            return Vec::new();
+        }
+        let (pages, lines) = self.endings.get_or_init(|| {
+            let pages = OpenPages::new(self.world, self.after);
+            let lines = self.world.endings.iter().flat_map(|own| &own.lines);
+            let lines = lines.map(|line| UntoldSecret::ending(&line.text, &pages)).collect();
+            (pages, lines)
+        });
+        let told = |part: &std::ops::Range<usize>| {
+            let said = normal(&text[part.clone()]);
+            let (shown, words) = (self.told.contains(said.trim()), SaidSentence::new(&said));
+            !shown && lines.iter().any(|own| own.repeated_in(&said, RUN) || own.paraphrased_in(&words, pages))
+        };
+        let parts = sentences(text).into_iter().filter(told);
+        parts.map(|range| ProseHit { range, report: "it tells how the story may end".into() }).collect()
     }
 
     fn hits(&self, text: &str) -> Vec<ProseHit> {
@@ -176,7 +186,13 @@ impl<'a> TurnDeeds<'a> {
         });
         let people = people.filter(|word| word.chars().next().is_some_and(char::is_uppercase));
         let levels = self.world.indicators.iter().map(|own| own.name.clone());
-        let filled = pattern.replace("WHO", &who).replace("NPC", &either(people));
+        let people = either(people);
+        let places = self.world.of(ObjectKind::Loc).map(|own| own.name.trim_start_matches("the ").to_owned());
+        let places = either(places.chain([self.world.title.clone()]));
+        let roles = self.world.of(ObjectKind::Npc).flat_map(|npc| npc.aliases.clone());
+        let folk = format!("{people}|he|she|they|somebody|someone|{FOLK}|{}", either(roles));
+        let filled = pattern.replace("WHO", &who).replace("FOLK", &folk).replace("NPC", &people);
+        let filled = filled.replace("PLACE", &places).replace("NUMBER", NUMBER);
         let filled = filled.replace("LEVEL", &either(levels)).replace("DET", DETERMINED);
         // The sentences are English: whole Unicode classes would only make the patterns large.
         filled.replace(r"\w", "[A-Za-z]").replace(r"\s", "[ \n]").replace(r"\d", "[0-9]")
@@ -226,6 +242,55 @@ impl<'a> TurnDeeds<'a> {
         matches!(self.after.status(self.world, &npc.handle), "active" | "companion" | "hidden")
     }
 
+    /// The minutes that the turn took.
+    fn elapsed(&self) -> u64 {
+        self.after.time.minutes().saturating_sub(self.before.time.minutes())
+    }
+
+    /// Whether blows fell, or somebody here is set on them.
+    fn fought(&self) -> bool {
+        let hostile = |npc: &Object| self.after.mood(npc) == "hostile";
+        self.before.hp > self.after.hp
+            || self.before.foes != self.after.foes
+            || crate::hud::people(self.after, self.world).any(hostile)
+    }
+
+    /// Whether somebody told something in this turn.
+    fn learned(&self) -> bool {
+        self.before.told != self.after.told || self.before.clues != self.after.clues || self.stepped()
+    }
+
+    /// Whether the move lit something, and it was done.
+    fn lights_done(&self) -> bool {
+        !self.undone && self.body.split(' ').any(|word| ["light", "kindle", "lit"].contains(&word))
+    }
+
+    /// Whether a page of this place tells of a light that burns.
+    fn lit_here(&self) -> bool {
+        let place = self.world.object(&self.after.location);
+        let mut facts = place.into_iter().flat_map(|own| &own.facts).filter(|own| self.after.holds(&own.when));
+        facts.any(|fact| {
+            let words = content(&fact.text);
+            words.iter().any(|word| same(word, "lamp")) && words.iter().any(|word| same(word, "burn"))
+        })
+    }
+
+    /// Whether the clock of the world bears out an hour in words.
+    fn is_hour(&self, said: &str) -> bool {
+        let hour = self.after.time.minutes() / 60 % 24;
+        match said.to_lowercase().as_str() {
+            "midnight" => matches!(hour, 23 | 0),
+            "noon" | "midday" => matches!(hour, 11..=13),
+            "dawn" | "sunrise" => matches!(hour, 4..=8),
+            "dusk" | "sunset" => matches!(hour, 16..=21),
+            "night" | "darkness" => matches!(hour, 19..=23 | 0..=5),
+            "evening" => matches!(hour, 16..=23),
+            "morning" => matches!(hour, 4..=12),
+            "afternoon" => matches!(hour, 12..=18),
+            _ => false,
+        }
+    }
+
     /// Whether a step that an author wrote was done in this turn.
     fn stepped(&self) -> bool {
         let deeds = |state: &State| state.memory.noted.iter().filter(|own| own.starts_with("deed ")).count();
@@ -236,8 +301,9 @@ impl<'a> TurnDeeds<'a> {
     fn done_about(&self, sentence: &str) -> bool {
         let done = self.after.quests.iter().filter(|(_, own)| own.status == "done");
         let names: Vec<String> = done.map(|(handle, _)| normal(self.world.name(handle))).collect();
-        let words =
-            |name: &String| name.split(' ').any(|word| word.len() > 3 && sentence.split(' ').any(|own| own == word));
+        let words = |name: &String| {
+            name.split(' ').any(|word| word.len() > 3 && sentence.split(' ').any(|own| same(own, word)))
+        };
         names.iter().any(words)
     }
 }

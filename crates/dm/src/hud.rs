@@ -47,6 +47,17 @@ pub fn things<'a>(state: &'a State, world: &'a Cartridge) -> impl Iterator<Item 
     })
 }
 
+/// The name of a person whom a narrator brought in, by the name of the page: `old_zelda` is Old Zelda.
+pub fn brought_name(stem: &str) -> String {
+    stem.split('_').map(crate::grammar::capital).collect::<Vec<_>>().join(" ")
+}
+
+/// The names of those whom a narrator brought in here.
+pub fn brought_here(state: &State) -> impl Iterator<Item = String> + '_ {
+    let here = state.memory.brought.iter().filter(|(_, place)| **place == state.location);
+    here.map(|(stem, _)| brought_name(stem)).take(MOST)
+}
+
 pub fn entries(state: &State, world: &Cartridge) -> Vec<HudEntry> {
     let carried = world.of(ObjectKind::Item).filter(|item| state.inventory.contains(&item.handle));
     let quests = world
@@ -91,6 +102,9 @@ pub fn render(state: &State, world: &Cartridge, entries: &[HudEntry]) -> String 
             .filter(|entry| entry.code.starts_with(kind.letter()))
             .map(|entry| format!("{} {}", entry.code, clip(&entry.name, 30)))
             .collect();
+        // Those whom a narrator brought in have no code: they are called by name.
+        let brought = brought_here(state).filter(|_| kind == ObjectKind::Npc).map(|name| clip(&name, 30));
+        let own: Vec<String> = own.into_iter().chain(brought).collect();
         if !own.is_empty() {
             lines.push(own.join(" · "));
         }

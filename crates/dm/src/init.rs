@@ -195,11 +195,18 @@ impl Answers {
 pub fn summary(answers: &Answers, files: &dyn ReadFiles, world: &Cartridge, at: &str) -> Result<String> {
     init(answers, files, world, at)?;
     let preferences: Vec<String> = answers.preferences()?.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    Ok(format!(
-        "[Initialize] to confirm\n{}\n{}\n",
-        preferences.join("\n"),
-        [line(&answers.pc_name), line(&answers.pc_archetype)].join(" · ").trim_end_matches(" · ")
-    ))
+    let own = [
+        (
+            "character",
+            [line(&answers.pc_name), line(&answers.pc_archetype)].join(" · ").trim_end_matches(" · ").to_owned(),
+        ),
+        ("drive", line(&answers.pc_drive)),
+        ("strengths", line(&answers.pc_strengths)),
+        ("weakness", line(&answers.pc_weakness)),
+        ("beginning", hook(answers, world)?.text),
+    ];
+    let own = own.iter().filter(|(_, text)| !text.is_empty()).map(|(key, text)| format!("{key}: {text}\n"));
+    Ok(format!("[Initialize] to confirm\n{}\n{}", preferences.join("\n"), own.collect::<String>()))
 }
 
 /// Every product of the initialisation, or the first thing that is wrong.

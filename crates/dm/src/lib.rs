@@ -50,6 +50,7 @@ pub mod panel_rules;
 pub mod pc;
 pub mod play;
 pub mod players;
+pub mod presence;
 pub mod proposal;
 pub mod prose;
 pub mod questions;

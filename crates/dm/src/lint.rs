@@ -82,21 +82,68 @@ pub fn agency(text: &str, input: &str, pc: &str) -> Vec<ProseHit> {
         let report = format!("\"{}\" decides or speaks for the player's character", found.as_str());
         hits.push(ProseHit { range: found.range(), report });
     }
-    for quote in QUOTED.as_ref().into_iter().flat_map(|regex| regex.captures_iter(text)) {
-        let (Some(whole), Some(inner)) = (quote.get(0), quote.get(1)) else { continue };
-        let around: String =
-            text[..whole.start()].chars().rev().take(40).collect::<Vec<_>>().into_iter().rev().collect();
-        let after: String = text[whole.end()..].chars().take(40).collect();
-        let of_pc = |part: &str| {
-            let words = normal(part);
-            words.split(' ').any(|word| word == "you") || (!pc.is_empty() && part.contains(pc))
+    hits.extend(spoken(text, &said, pc));
+    hits
+}
+
+/// The quotations of a text, with their marks.
+pub(crate) fn quotations(text: &str) -> impl Iterator<Item = Range<usize>> {
+    QUOTED.as_ref().into_iter().flat_map(|regex| regex.find_iter(text)).map(|found| found.range())
+}
+
+/// Words of speech, as they stand beside a quotation.
+const SPEECH: &str = "say|says|said|ask|asks|asked|answer|answers|reply|replies|tell|tells|call|calls|shout|shouts|whisper|whispers|mutter|mutters|cry|cries|add|adds|murmur|murmurs|begin|begins|hear\\s+yourself";
+
+/// A word of speech with the word before it, or with the one after it.
+static TAGS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(&format!(r"(?i)\b(\p{{L}}+)\s+(?:\w+ly\s+)?(?:{SPEECH})\b|\b(?:{SPEECH})\s+(\p{{L}}+)")).ok()
+});
+
+/// Who speaks by each tag of a clause, in lower case.
+fn speakers(clause: &str) -> Vec<String> {
+    let first = normal(clause).split(' ').next().unwrap_or_default().to_owned();
+    let found = TAGS.as_ref().into_iter().flat_map(|regex| regex.captures_iter(clause));
+    let who = found.filter_map(|tag| Some(tag.get(1).or_else(|| tag.get(2))?.as_str().to_lowercase()));
+    // "Jun turns to you and says": it is Jun who says it.
+    who.map(|word| if matches!(word.as_str(), "and" | "then" | "but") { first.clone() } else { word }).collect()
+}
+
+/// Quotations that are put into the mouth of the player's character. A quotation belongs to the speaker who is named beside it; only
+/// where that is the character, or nobody, and the character has just been about to speak, is it theirs.
+fn spoken(text: &str, said: &str, pc: &str) -> Vec<ProseHit> {
+    let pc = normal(pc);
+    let is_pc = |word: &String| word == "you" || pc.split(' ').any(|own| own == word);
+    let ends = ['.', '!', '?', '\n', '"', '“', '”'];
+    let mut hits = Vec::new();
+    for quote in quotations(text) {
+        let inner = text[quote.clone()].trim_matches(['"', '“', '”']);
+        if said.contains(&normal(inner)) {
+            continue;
+        }
+        let (before, after) = (&text[..quote.start], &text[quote.end..]);
+        let clause = before.rsplit(ends).next().unwrap_or_default();
+        let tail = after.split(ends).next().unwrap_or_default();
+        let beside = speakers(tail).into_iter().next().or_else(|| speakers(clause).pop());
+        // A sentence beside a quotation that has no speaker: "You tell him so."
+        let next = after.trim_start().split(ends).next().unwrap_or_default();
+        let last = before.trim_end().trim_end_matches(ends).rsplit(ends).next().unwrap_or_default();
+        let of_character = |part: &str| normal(part).starts_with("you ") && first_person(inner);
+        let theirs = match beside {
+            Some(who) => is_pc(&who),
+            None if !clause.trim().is_empty() || !tail.trim().is_empty() => of_character(clause) || of_character(tail),
+            None => of_character(last) || of_character(next),
         };
-        if (of_pc(&around) || of_pc(&after)) && !said.contains(&normal(inner.as_str())) {
-            let report = format!("the player's character is made to say \"{}\"", crate::md::clip(inner.as_str(), 40));
-            hits.push(ProseHit { range: whole.range(), report });
+        if theirs {
+            let report = format!("the player's character is made to say \"{}\"", crate::md::clip(inner, 40));
+            hits.push(ProseHit { range: quote, report });
         }
     }
     hits
+}
+
+/// Whether a speech speaks of its speaker.
+fn first_person(speech: &str) -> bool {
+    normal(speech).split(' ').any(|word| matches!(word, "i" | "my" | "me" | "we" | "our"))
 }
 
 /// What only the kernel tells, in its own form: changes of levels, hit points, throws, what becomes of a quest. A narrator's figure
@@ -163,7 +210,8 @@ const INTRODUCED: [(&str, &str); 3] = [
         "introduced",
         r"(?i)\b(?:named|whose name is|known as|goes by|calls himself|calls herself)\s+(?:the\s+)?(\p{L}{2,})",
     ),
-    ("apposition", r"(?:^|[.!?]\s+)(\p{Lu}\p{L}+), (?:the|a|an) \p{Ll}"),
+    // A stranger at the head of a sentence is closed in by two commas; "Outside, a shutter knocks" has one.
+    ("apposition", r"(?:^|[.!?]\s+)(\p{Lu}\p{L}+), (?:the|a|an) \p{Ll}+(?: \p{Ll}+){0,4}, \p{Ll}"),
 ];
 
 static INTRODUCTIONS: LazyLock<Vec<Regex>> =
@@ -176,6 +224,8 @@ pub fn unfiled(text: &str, world: &Cartridge, known: &[&str]) -> Vec<(Range<usiz
     let mut found: Vec<(Range<usize>, String)> = Vec::new();
     let mut first = true;
     for word in text.split_whitespace() {
+        // A speech begins a sentence of its own.
+        first |= word.starts_with(['"', '“', '‘', '(']);
         let at = word.as_ptr() as usize - text.as_ptr() as usize;
         let bare = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '@');
         let bare = bare.strip_suffix("'s").or_else(|| bare.strip_suffix("’s")).unwrap_or(bare);
@@ -191,13 +241,57 @@ pub fn unfiled(text: &str, world: &Cartridge, known: &[&str]) -> Vec<(Range<usiz
         first = word.ends_with(['.', '!', '?', ':', '"', '”', '—']) || word.starts_with(['"', '“']);
     }
     for name in INTRODUCTIONS.iter().flat_map(|regex| regex.captures_iter(text)).filter_map(|found| found.get(1)) {
-        if !is_known(&normal(name.as_str())) && !COMMON.contains(&name.as_str()) {
+        let ordinary = COMMON.contains(&name.as_str()) || is_adverb(name.as_str());
+        if !is_known(&normal(name.as_str())) && !ordinary {
             found.push((name.range(), name.as_str().to_owned()));
         }
     }
     found.sort_by_key(|(range, _)| range.start);
     found.dedup_by(|one, other| one.1 == other.1);
     found
+}
+
+/// Whether a word tells where, when or how. Such a word may begin a sentence, and is nobody.
+fn is_adverb(word: &str) -> bool {
+    const ADVERBS: [&str; 34] = [
+        "outside",
+        "inside",
+        "overhead",
+        "behind",
+        "ahead",
+        "below",
+        "above",
+        "beyond",
+        "nearby",
+        "downstairs",
+        "upstairs",
+        "still",
+        "underfoot",
+        "overnight",
+        "offshore",
+        "ashore",
+        "aboard",
+        "abroad",
+        "inland",
+        "beside",
+        "between",
+        "beneath",
+        "opposite",
+        "around",
+        "across",
+        "again",
+        "soon",
+        "later",
+        "then",
+        "there",
+        "here",
+        "once",
+        "today",
+        "tonight",
+    ];
+    let word = word.to_lowercase();
+    let ends = ["ly", "ward", "wards", "where", "side", "while", "wise"];
+    ADVERBS.contains(&word.as_str()) || ends.iter().any(|end| word.ends_with(end))
 }
 
 /// Capitalised without being anybody's name.

@@ -34,6 +34,9 @@ pub struct Memory {
     /// The people whom a narrator has brought in, by the name of their page, and where each was brought in.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub brought: BTreeMap<String, String>,
+    /// What narrators have changed on one day: the `day`, and by how much each level, clock, time and hit points.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub narrated: BTreeMap<String, i64>,
 }
 
 impl Memory {
@@ -66,8 +69,9 @@ impl Memory {
     }
 }
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "placed", "moods", "trust", "noted", "scenes", "down", "warned", "drank", "holding", "ended", "endings", "brought",
+    "narrated",
 ];
 
 #[cfg(test)]
@@ -80,7 +84,8 @@ mod tests {
         assert_eq!((own.noted, own.moods.len(), own.drank), (vec!["@lamp".to_owned()], 0, 40));
         let mut panel = Map::new();
         let brought = [("zelda".to_owned(), "@quay".to_owned())].into();
-        Memory { brought, ..Memory::default() }.write(&mut panel);
+        let narrated = [("day".to_owned(), 1)].into();
+        Memory { brought, narrated, ..Memory::default() }.write(&mut panel);
         assert_eq!(panel.keys().count(), KEYS.len(), "every key that is written is read");
     }
 }

@@ -62,6 +62,9 @@ const LONGEST: usize = 2000;
 /// The key of the reason why there is no proposal.
 pub const FAILED: &str = "narrator_failed";
 
+/// The key of the host's own sentence of why there is none. No narrator writes it: the host takes it out of every answer.
+pub const STOPPED: &str = "narrator_stopped";
+
 /// The accepted part of a proposal.
 #[derive(Clone, Debug, Default)]
 pub struct FilteredProposal {
@@ -99,6 +102,8 @@ impl ProposalFilter<'_> {
         for (key, value) in object {
             if let (FAILED, Some(why)) = (key.as_str(), value.as_str()) {
                 filtered.reports.push(failed(&self.prose(&[]), why));
+            } else if let (STOPPED, Some(why)) = (key.as_str(), value.as_str()) {
+                filtered.reports.push(stopped(why));
             } else if !take(&mut raw, key, value) {
                 filtered.reports.push(format!(
                     "{}: {}",
@@ -113,13 +118,23 @@ impl ProposalFilter<'_> {
         self.judge(&raw, &prose, &mut filtered);
         words(raw, &prose, &mut filtered);
         filtered.judged.narrated = filtered.prose.is_some();
-        filtered.reports = filtered.reports.into_iter().map(|report| prose.discreet(&report)).collect();
+        let ours = object.get(STOPPED).and_then(Value::as_str).map(stopped);
+        let discreet = |report: String| if Some(&report) == ours.as_ref() { report } else { prose.discreet(&report) };
+        filtered.reports = filtered.reports.into_iter().map(discreet).collect();
         filtered
     }
 
     fn prose<'b>(&'b self, filed: &'b [String]) -> ProseFilter<'b> {
         let (world, state, input) = (self.world, self.state, self.input);
-        ProseFilter { world, state, input, pc: self.pc, filed, lines_veils: self.lines_veils }
+        ProseFilter {
+            world,
+            state,
+            input,
+            pc: self.pc,
+            filed,
+            lines_veils: self.lines_veils,
+            untold: Default::default(),
+        }
     }
 
     /// The people who have a page of the campaign, and those whom this proposal files.
@@ -257,6 +272,11 @@ pub fn brought(path: &str) -> Option<&str> {
 pub fn failed(prose: &ProseFilter<'_>, why: &str) -> String {
     let why = prose.message(why);
     if why.is_empty() { "the narrator failed".into() } else { format!("the narrator failed: {why}") }
+}
+
+/// The same of the host's own sentence, which is told as it is.
+pub fn stopped(why: &str) -> String {
+    format!("the narrator failed: {}", clip(&crate::fold::one_line(why), 400))
 }
 
 /// The words that a player sees: cleaned, and left to the kernel where nothing is left of them.

@@ -3,9 +3,11 @@
 //! (`fold`), and told as it was written.
 
 mod foreign;
-mod secrets;
+pub mod secrets;
 mod veils;
+pub(crate) mod words;
 
+use std::cell::OnceCell;
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -18,7 +20,7 @@ use crate::lint::{self, ProseHit};
 use crate::refs::normal;
 use crate::state::State;
 use crate::world::{Cartridge, ObjectKind};
-use secrets::{RUN, UntoldSecret};
+use secrets::{OpenPages, RUN, SaidSentence, UntoldSecret};
 
 /// Everything about the turn that a text is checked against.
 pub struct ProseFilter<'a> {
@@ -30,7 +32,12 @@ pub struct ProseFilter<'a> {
     pub filed: &'a [String],
     /// What the players want kept out of the story.
     pub lines_veils: &'a str,
+    /// What is not to be told, made when it is first asked for.
+    pub untold: UntoldSecrets<'a>,
 }
+
+/// The secrets of a world at one time, and what its pages tell openly.
+pub type UntoldSecrets<'a> = OnceCell<(OpenPages<'a>, Vec<UntoldSecret>)>;
 
 /// A cleaned text, and one report per thing that was taken out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -78,10 +85,14 @@ fn labelled(text: &str) -> Option<Range<usize>> {
     let folded = Folded::new(text);
     let found = folded.back(&LABELS.as_ref()?.find(&folded.text)?.range());
     let end = text[found.start..].find("\n\n").map_or(text.len(), |length| found.start + length);
-    Some(found.start..end.max(found.end))
+    // The words before it in its own sentence would be left as a stump.
+    let line = text[..found.start].rfind('\n').map_or(0, |at| at + 1);
+    let start = sentences(&text[line..found.start]).last().map_or(found.start, |part| line + part.start);
+    let whole = text[..found.start].trim_end().ends_with(['.', '!', '?', '"', '”']);
+    Some(if whole { found.start } else { start }..end.max(found.end))
 }
 
-impl ProseFilter<'_> {
+impl<'a> ProseFilter<'a> {
     /// A text that is told as it is, or in part, or not at all.
     pub fn clean(&self, raw: &str) -> CleanedProse {
         let mut out = CleanedProse::default();
@@ -138,7 +149,9 @@ impl ProseFilter<'_> {
     /// A message of another program, such as the error of a server, as a player's file may have it: on one line, without marks,
     /// labels, addresses and secrets.
     pub fn message(&self, raw: &str) -> String {
-        let mut text = self.marks(&one_line(raw), &mut Vec::new());
+        // A label begins a line of its own there; what stands before it is the message.
+        let lines: Vec<String> = visible(raw).lines().map(one_line).collect();
+        let mut text = one_line(&self.marks(&lines.join("\n"), &mut Vec::new()));
         let folded = Folded::new(&text);
         let hits = foreign::hits(&folded.text, false).into_iter().chain(self.secrets(&folded.text));
         let mut ranges: Vec<Range<usize>> = hits.map(|hit| folded.back(&hit.range)).collect();
@@ -254,23 +267,30 @@ impl ProseFilter<'_> {
         let found = lint::unfiled(text, self.world, &known);
         let mut names: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
         names.dedup();
-        let report = format!("unfiled_npc: {} has no page", names.join(", "));
+        let has = if names.len() > 1 { "have" } else { "has" };
+        let report = format!("unfiled_npc: {} {has} no page", names.join(", "));
         found.iter().map(|(range, _)| ProseHit { range: range.clone(), report: report.clone() }).collect()
     }
 
     /// Sentences that tell a line of the spine, or a hard secret that has not been told, in its words or in others.
     fn secrets(&self, text: &str) -> Vec<ProseHit> {
-        let parts: Vec<(Range<usize>, String)> =
-            sentences(text).into_iter().map(|range| (range.clone(), normal(&text[range]))).collect();
+        let part = |range: Range<usize>| {
+            let said = normal(&text[range.clone()]);
+            (range, SaidSentence::new(&said), said)
+        };
+        let parts: Vec<(Range<usize>, SaidSentence, String)> = sentences(text).into_iter().map(part).collect();
         let whole = normal(text);
+        let (pages, untold) = self.untold();
         let mut hits = Vec::new();
-        for secret in self.untold() {
-            let told = |said: &String| secret.repeated_in(said, RUN) || secret.paraphrased_in(said);
-            let own = parts.iter().filter(|(_, said)| told(said));
+        for secret in untold {
+            let told =
+                |said: &str, words: &SaidSentence| secret.repeated_in(said, RUN) || secret.paraphrased_in(words, pages);
+            let own = parts.iter().filter(|(_, words, said)| told(said, words));
             let mut found: Vec<ProseHit> =
-                own.map(|(range, _)| ProseHit { range: range.clone(), report: secret.report.clone() }).collect();
+                own.map(|(range, ..)| ProseHit { range: range.clone(), report: secret.report.clone() }).collect();
             // A secret that is cut up into sentences is told by all of them.
-            if found.is_empty() && secret.repeated_in(&whole, RUN) {
+            let in_one = parts.iter().any(|(.., said)| secret.repeated_in(said, RUN));
+            if !in_one && secret.repeated_in(&whole, RUN) {
                 found.push(ProseHit { range: 0..text.len(), report: secret.report.clone() });
             }
             hits.extend(found);
@@ -283,8 +303,10 @@ impl ProseFilter<'_> {
     pub fn discreet(&self, report: &str) -> String {
         let report = one_line(report);
         // A report quotes the beginning of a text, so a shorter run gives it away.
-        let said = normal(&report);
-        let told = self.untold().into_iter().find(|own| own.repeated_in(&said, RUN - 2) || own.paraphrased_in(&said));
+        let quoted: Vec<&str> = lint::quotations(&report).map(|range| &report[range]).collect();
+        let said = normal(&if quoted.is_empty() { report.clone() } else { quoted.join(" ") });
+        let (words, (pages, untold)) = (SaidSentence::new(&said), self.untold());
+        let told = untold.iter().find(|own| own.repeated_in(&said, RUN - 2) || own.paraphrased_in(&words, pages));
         let field = report.split(": ").next().unwrap_or_default();
         match told {
             Some(own) => format!("{field}: {}", own.report),
@@ -296,16 +318,24 @@ impl ProseFilter<'_> {
     }
 
     /// The lines of the spine and the hard secrets that have not been told.
-    fn untold(&self) -> Vec<UntoldSecret> {
+    fn untold(&self) -> &(OpenPages<'a>, Vec<UntoldSecret>) {
+        self.untold.get_or_init(|| {
+            let pages = OpenPages::new(self.world, self.state);
+            let secrets = self.secrets_of(&pages);
+            (pages, secrets)
+        })
+    }
+
+    fn secrets_of(&self, pages: &OpenPages<'_>) -> Vec<UntoldSecret> {
         let told = |handle: &str| self.state.told.get(handle).copied().unwrap_or(0).max(0) as usize;
         let hard = self.world.objects.iter().flat_map(|own| {
             let open = told(&own.handle).saturating_sub(own.easy_secrets.len());
             let report = format!("it tells a secret of {}", own.name);
             let secrets = own.hard_secrets.iter().skip(open);
-            secrets.map(move |secret| UntoldSecret::new(secret, &own.name, report.clone()))
+            secrets.map(move |secret| UntoldSecret::new(secret, Some(&own.handle), report.clone(), pages))
         });
-        let spine =
-            self.world.spine.iter().map(|line| UntoldSecret::new(line, "", "it tells a line of the spine".into()));
+        let spine = self.world.spine.iter();
+        let spine = spine.map(|line| UntoldSecret::new(line, None, "it tells a line of the spine".into(), pages));
         hard.chain(spine).collect()
     }
 }

@@ -23,6 +23,8 @@ pub struct FoundAnswer {
     pub answer: String,
     pub page: String,
     pub text: String,
+    /// Whether a page speaks of it at all.
+    pub known: bool,
 }
 
 pub fn index(engine: &Engine) -> Vec<QuestionEntry> {
@@ -64,12 +66,14 @@ pub fn find(question: &str, world: &Cartridge) -> FoundAnswer {
             answer: entry.answer.clone(),
             page: format!("engine/{}", entry.page),
             text: page(&entry.page),
+            known: true,
         },
         None => FoundAnswer {
             answer: "no page of the rules speaks of that; ask about checks, headers, fights, talk, rest, maps or saves"
                 .into(),
             page: format!("engine/{PAGE}"),
             text: page(PAGE),
+            known: false,
         },
     }
 }
@@ -87,5 +91,6 @@ fn indicator(question: &str, world: &Cartridge) -> Option<FoundAnswer> {
         answer: format!("{} is {}, from {} to {}", own.name, meaning.unwrap_or_default(), own.min, own.max),
         page: format!("cartridges/{}/{INDICATORS}", world.id),
         text: text.clone(),
+        known: true,
     })
 }

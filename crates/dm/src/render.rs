@@ -43,7 +43,8 @@ fn fact(state: &State, place: &Object, shown: usize, said: &str) -> Option<Strin
 }
 
 fn present(state: &State, world: &Cartridge) -> Option<String> {
-    let here: Vec<String> = people(state, world).map(|npc| npc.name.clone()).collect();
+    let here: Vec<String> =
+        people(state, world).map(|npc| npc.name.clone()).chain(crate::hud::brought_here(state)).collect();
     let verb = if here.len() == 1 { "is" } else { "are" };
     let awake = (!here.is_empty()).then(|| format!("{} {verb} here", capital(&joined(&here))));
     let lying = |npc: &&Object| state.memory.down.contains_key(&npc.handle) && state.place_of(npc) == state.location;

@@ -44,6 +44,13 @@ impl Condition {
         Ok(Condition(terms.map(term).collect::<Result<_>>()?))
     }
 
+    /// The terms that can be read, and what is wrong with each of the others.
+    pub fn parse_each(text: &str) -> (Self, Vec<String>) {
+        let terms = text.split('&').map(str::trim).filter(|term| !matches!(*term, "" | "-"));
+        let (read, wrong): (Vec<_>, Vec<_>) = terms.map(term).partition(Result::is_ok);
+        (Condition(read.into_iter().flatten().collect()), messages(wrong))
+    }
+
     /// Whether it denies what the other asks for, so that both never hold at once.
     pub fn excludes(&self, other: &Condition) -> bool {
         let denies = |one: &Condition, other: &Condition| {
@@ -155,6 +162,17 @@ pub const HOLDING: [&str; 5] = ["lands", "followers", "soldiers", "food", "loyal
 /// Effects in a row, separated by semicolons.
 pub fn effects(text: &str) -> Result<Vec<Effect>> {
     text.split(';').map(str::trim).filter(|one| !matches!(*one, "" | "-")).map(effect).collect()
+}
+
+/// The effects that can be read, and what is wrong with each of the others.
+pub fn effects_each(text: &str) -> (Vec<Effect>, Vec<String>) {
+    let all = text.split(';').map(str::trim).filter(|one| !matches!(*one, "" | "-")).map(effect);
+    let (read, wrong): (Vec<_>, Vec<_>) = all.partition(Result::is_ok);
+    (read.into_iter().flatten().collect(), messages(wrong))
+}
+
+fn messages<T>(faults: Vec<Result<T>>) -> Vec<String> {
+    faults.into_iter().filter_map(Result::err).map(|fault| fault.message).collect()
 }
 
 fn effect(text: &str) -> Result<Effect> {

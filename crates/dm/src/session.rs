@@ -25,6 +25,7 @@ pub struct Decision {
     pub told: String,
     pub corrections: Vec<String>,
     pub reports: Vec<String>,
+    pub set_aside: Vec<String>,
     /// The merge patch of the panel.
     pub state: Value,
     /// The panel as it stands on disk after the turn.
@@ -64,6 +65,9 @@ impl Decision {
         }
         for report in &self.reports {
             out.push_str(&format!("- Narrator: {}\n", line(report)));
+        }
+        for own in &self.set_aside {
+            out.push_str(&format!("- Set aside: {}\n", line(own)));
         }
         out.push_str(&format!("- State: {}\n- Panel: {}\n", self.state, sum(&self.panel)));
         out

@@ -15,11 +15,12 @@ use crate::input::{Header, Input, Intent, Move, Refusal, parse};
 use crate::json::{difference, render as print};
 use crate::pack::{self, PackContext};
 use crate::play::{self, Play};
-use crate::proposal::{FAILED, FilteredProposal, ProposalFilter, brought, failed};
+use crate::proposal::{FAILED, FilteredProposal, ProposalFilter, STOPPED, brought, failed, stopped};
 use crate::prose::ProseFilter;
 use crate::session::{self, Decision};
 use crate::state::State;
 use crate::telling::tell;
+use crate::verbs::Leading;
 use crate::world::Cartridge;
 use crate::{campaign_pages, ending, hud, json, md, menu, questions, refs, render, verbs};
 use acheron_base::{Error, Result};
@@ -93,12 +94,17 @@ pub fn ready(context: ActContext<'_>, input: &str) -> Result<PreparedTurn> {
     Ok(PreparedTurn { found, refs, left, boot, fetched })
 }
 
-/// Takes a second order out of the move. What is said to people stays whole.
+/// Takes a second order out of the move.
 fn second_order(found: &mut Move) -> Option<String> {
-    if matches!(found.header, Header::Ask | Header::Ooc) || found.intent == Intent::Mind {
+    if found.header == Header::Ooc || found.intent == Intent::Mind {
         return None;
     }
-    let (first, left) = verbs::orders(&found.body);
+    let leading = match found.header {
+        Header::Ask => Leading::Talk,
+        Header::Look | Header::Fight | Header::Cast => Leading::Header,
+        _ => Leading::Verb,
+    };
+    let (first, left) = verbs::orders(&found.body, leading);
     let (first, left) = (first.to_owned(), left?.to_owned());
     found.body = first;
     Some(left)
@@ -145,21 +151,28 @@ pub fn turn(context: ActContext<'_>, input: &str, proposal: Option<&Value>) -> R
     archive(context, input, &found, &boot, fetched, &filtered, play)
 }
 
-/// Questions about the rules: an answer with its page, and nothing changes. A model's answer stands before the page's own sentence.
+/// Questions about the rules: an answer with its page, and nothing changes. The page's own sentence comes first; a model's answer is
+/// marked as its own, and stands only where a page speaks of the question.
 fn explain(context: ActContext<'_>, ready: &PreparedTurn, proposal: Option<&Value>) -> Result<TurnResult> {
     let found = questions::find(&ready.found.body, context.world);
     let (state, input) = (&ready.boot.state, ready.found.body.as_str());
     let (pc, lines_veils) = (&ready.boot.pc.name, ready.boot.lines_veils());
-    let prose = ProseFilter { world: context.world, state, input, pc, filed: &[], lines_veils };
+    let prose =
+        ProseFilter { world: context.world, state, input, pc, filed: &[], lines_veils, untold: Default::default() };
     let (mut answer, mut reports) = (found.answer.clone(), Vec::new());
-    if let Some(said) = proposal.and_then(|value| value["answer"].as_str()) {
+    let said = proposal.and_then(|value| value["answer"].as_str());
+    if said.is_some() && !found.known {
+        reports.push("answer: no page of the rules speaks of that, and a narrator makes no rules".into());
+    } else if let Some(said) = said {
         let cleaned = prose.explanation(&md::clip(said, LONGEST_ANSWER), &format!("{}\n{}", found.text, found.answer));
         reports.extend(cleaned.reports.iter().map(|why| prose.discreet(&format!("answer: {why}"))));
         if !cleaned.text.is_empty() {
-            answer = format!("{}\nThe page says: {}", cleaned.text, found.answer);
+            answer = format!("{}\nThe narrator's words, which are no rule: {}", found.answer, cleaned.text);
         }
     } else if let Some(why) = proposal.and_then(|value| value[FAILED].as_str()) {
         reports.push(failed(&prose, why));
+    } else if let Some(why) = proposal.and_then(|value| value[STOPPED].as_str()) {
+        reports.push(stopped(why));
     }
     let output = format!("[OOC]\n{answer}\n(see {})\n{}", found.page, hud_block(context)?);
     Ok(TurnResult { changes: Vec::new(), output, reports })
@@ -179,7 +192,7 @@ fn archive(
     for stem in filtered.delta.items.iter().filter_map(|item| brought(&item.path)) {
         state.memory.brought.entry(stem.to_owned()).or_insert_with(|| state.location.clone());
     }
-    let deeds = TurnDeeds::new(world, &boot.state, &state, &boot.pc.name);
+    let deeds = TurnDeeds::new(world, &boot.state, &state, &boot.pc.name).of_move(play.refs, &found.body, &out);
     let text = tell(filtered, &out, &deeds);
     let reports: Vec<String> = filtered.reports.iter().chain(&out.reports).chain(&text.reports).cloned().collect();
     let scene = text.scene.clone().unwrap_or_else(|| render::scene(&state, world, &out.action));
@@ -223,6 +236,7 @@ fn archive(
         told: told(text.scene.as_deref(), &text.action, &out),
         corrections: boot.corrections.clone(),
         reports: reports.clone(),
+        set_aside: text.set_aside.clone(),
         state: difference(&boot.panel, &panel).unwrap_or_else(|| json!({})),
         panel: print(&panel),
     }
@@ -262,7 +276,8 @@ fn archive(
     if !play.dice.thrown.is_empty() {
         made.push(Change::Append { path: DICE.into(), text: play.dice.log() });
     }
-    Ok(TurnResult { changes: made, output, reports })
+    let aside = text.set_aside.iter().map(|own| format!("set aside: {own}"));
+    Ok(TurnResult { changes: made, output, reports: reports.into_iter().chain(aside).collect() })
 }
 
 /// What the player was told, for the record: a narrator's scene, the action, key text, the inner voice, the epilogue.

@@ -8,6 +8,8 @@ use crate::refs::normal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Go,
+    /// Away from here, wherever a way leads.
+    Flee,
     Take,
     Drop,
     Give,
@@ -79,6 +81,7 @@ const PHRASES: &[(Verb, &[&str])] = &[
             "去",
         ],
     ),
+    (Verb::Flee, &["flee", "run away", "run off", "run from", "escape", "get away", "retreat", "get out of here"]),
     (Verb::Interrogate, &["interrogate", "question hard", "grill"]),
     (
         Verb::Talk,
@@ -178,11 +181,33 @@ pub fn denied(body: &str) -> bool {
     whole || second == Some("t") && ["don", "won", "can", "shouldn", "mustn"].contains(&first)
 }
 
+/// How the first order of an input is told from the second: an act by its verb, a look or a fight by its header, talk by what it is
+/// about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leading {
+    Verb,
+    Header,
+    Talk,
+}
+
 /// The first order of a sentence, and what is left where a second one follows it: `take the lantern and go to the inn`.
-pub fn orders(body: &str) -> (&str, Option<&str>) {
-    for joint in [" and then ", ", then ", " then ", "; ", " and ", ", "] {
+pub fn orders(body: &str, leading: Leading) -> (&str, Option<&str>) {
+    // What is said word for word has orders of its own.
+    if leading != Leading::Verb && body.contains(['"', '“']) {
+        return (body, None);
+    }
+    for joint in [" and then ", ", then ", " then ", "; ", ". ", " and ", ", "] {
         for (at, _) in body.match_indices(joint) {
-            let (first, rest) = (&body[..at], body[at + joint.len()..].trim());
+            let (first, rest) = (&body[..at], body[at + joint.len()..].trim().trim_end_matches('.'));
+            if leading != Leading::Verb {
+                if !meaning(first).is_empty()
+                    && is_order(rest, joint)
+                    && (leading == Leading::Header || asks(first, joint))
+                {
+                    return (first.trim(), Some(rest));
+                }
+                continue;
+            }
             let one = match verb(first) {
                 Some((Verb::Talk | Verb::Apologise | Verb::Interrogate, _)) | None => false,
                 Some((Verb::Wait | Verb::Rest | Verb::Eat | Verb::Drink | Verb::Search | Verb::Look, _)) => true,
@@ -195,6 +220,22 @@ pub fn orders(body: &str) -> (&str, Option<&str>) {
         }
     }
     (body, None)
+}
+
+/// Whether words after a joint are an order of their own. A joint that also joins two nouns needs more than a verb.
+fn is_order(rest: &str, joint: &str) -> bool {
+    let joins_nouns = matches!(joint, " and " | ", ");
+    match verb(rest) {
+        Some((Verb::Wait | Verb::Rest | Verb::Eat | Verb::Inventory, _)) => true,
+        Some((_, words)) => !joins_nouns || !meaning(&words).is_empty(),
+        None => false,
+    }
+}
+
+/// Whether the words before a joint ask about something, so that what follows is no part of the question: `Jun about the boats`. A joint
+/// that begins a new sentence is enough.
+fn asks(first: &str, joint: &str) -> bool {
+    !matches!(joint, " and " | ", ") || normal(first).split(' ').any(|word| word == "about")
 }
 
 /// Whether the words seek something that may be hidden.

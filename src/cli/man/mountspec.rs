@@ -13,7 +13,8 @@ pub fn page(schema: &Value, version: &str) -> String {
     out.push_str(".SH NAME\nacheron\\-mountspec \\- what an acheron host mounts\n");
     let idea = "A mountspec is a JSON object. acheron mount reads ./mountspec/default.json, or the file that --spec \
                 names; acheron check lists its faults. Unknown keys are faults. Edits of a mounted mountspec take \
-                effect at once; a faulty edit changes nothing.";
+                effect at once, apart from the parts that the edit reports as at_next_mount (dm is one of them): these \
+                wait for the next mount. A faulty edit changes nothing.";
     _ = write!(out, ".SH DESCRIPTION\n{}\n.SH KEYS\n", plain(idea));
     tagged(&mut out, keys(schema).into_iter());
     let parts = schema["$defs"].as_object().into_iter().flatten();

@@ -5,10 +5,10 @@ use crate::tests::brinewick;
 /// What is left of a text where the turn took the thing, did the deed or did not.
 fn cleaned(text: &str, change: impl Fn(&mut State)) -> CleanedProse {
     let world = brinewick();
-    let before = State::read(&serde_json::json!({"location": "@lantern_quay"}), &world);
+    let before = State::read(&serde_json::json!({"location": "@lantern_quay", "time": "day 1, 08:00"}), &world);
     let mut after = before.clone();
     change(&mut after);
-    TurnDeeds::new(&world, &before, &after, "Ivy").clean(text)
+    TurnDeeds::new(&world, &before, &after, "Ivy").clean(text, TextKind::Prose)
 }
 
 #[test]
@@ -18,12 +18,26 @@ fn each_claim_has_a_hit_a_miss_and_a_turn_that_bears_it_out() {
     type Case = (&'static str, &'static [&'static str], &'static str, (&'static str, Done));
     let take: Done = |state| state.inventory.push("@lily_oil".into());
     let nothing: Done = |_| ();
-    let cases: [Case; 8] = [
+    let cases: [Case; 18] = [
         (
             "having",
-            &["Ivy picks up the keeper's key and pockets it.", "The lily oil is yours now.", "Jun hands you a purse."],
-            "Jun hands the book to the sexton and picks up a rope.",
+            &[
+                "Ivy picks up the lamp and pockets it.",
+                "The oil is yours now.",
+                "Jun hands you a purse.",
+                "Jun drops a flask of oil into your bag.",
+                "Jun slips a key into your pocket.",
+                "A key now hangs at your belt.",
+                "Your purse is heavy with gold.",
+            ],
+            "Jun hands the book on, picks up a rope and gives you a short nod.",
             ("Ivy picks up the lily oil.", take),
+        ),
+        (
+            "handing",
+            &["Jun ties a knot and hands it over the rail.", "Jun passes the rope to you."],
+            "Jun hands the pen from one hand to the other.",
+            ("Jun hands it over.", take),
         ),
         (
             "finding",
@@ -40,19 +54,72 @@ fn each_claim_has_a_hit_a_miss_and_a_turn_that_bears_it_out() {
             "losing",
             &["Ivy loses the lily oil to the tide.", "You pay five coins for it."],
             "Ivy loses the thread of what he says.",
-            ("The boat is late.", nothing),
+            ("The wind turns.", nothing),
         ),
         (
             "dying",
-            &["Jun Tallow dies.", "You are dead.", "Ivy falls dead."],
-            "The wind dies, and Sanna's husband is dead these nine weeks.",
+            &[
+                "Jun Tallow dies.",
+                "You are dead.",
+                "Ivy falls dead.",
+                "Jun is murdered on the steps.",
+                "Everyone in town is dead.",
+            ],
+            "The wind dies, and a fish lies dead on the planks.",
             ("Jun Tallow dies.", |state| {
                 state.statuses.insert("@harbourer_jun".into(), "gone".into());
             }),
         ),
         (
+            "violence",
+            &[
+                "Jun attacks you with a candlestick.",
+                "The guards seize you and throw you in a cell.",
+                "Jun draws a knife and turns on you.",
+                "Jun draws a blade and lunges.",
+            ],
+            "The smell of tar hits you, and Jun draws a line through a name.",
+            ("Jun attacks you.", |state| state.hp -= 2),
+        ),
+        (
+            "wound",
+            &["You are bleeding.", "You are cured.", "Your wound is deep."],
+            "The sky is bleeding red.",
+            ("You are bleeding.", |state| state.hp -= 2),
+        ),
+        (
+            "standing",
+            &["You are free of all charges.", "You are under arrest."],
+            "You are free to look about.",
+            ("You are free of it.", |state| {
+                state.indicators.insert("Heat".into(), 2);
+            }),
+        ),
+        (
+            "joining",
+            &["Jun joins you.", "Jun goes with you from now on."],
+            "Jun follows you with his eyes.",
+            ("Jun joins you.", |state| {
+                state.statuses.insert("@harbourer_jun".into(), "companion".into());
+            }),
+        ),
+        (
+            "pledge",
+            &["Jun agrees to light the fire.", "Jun weeps. Jun tells all.", "Jun confesses it."],
+            "Jun tells it plainly, and swears at a gull.",
+            ("Jun admits it.", |state| {
+                state.told.insert("@harbourer_jun".into(), 1);
+            }),
+        ),
+        (
             "ending",
-            &["The campaign is closed.", "The end.", "Fog. The story ends here.", "Game over!"],
+            &[
+                "The campaign is closed.",
+                "The end.",
+                "Fog. The story ends here.",
+                "Game over!",
+                "Every tale has its close, and this was yours.",
+            ],
             "At the end of the quay the story is told again.",
             ("The story ends here.", |state| state.memory.ended = "the_water".into()),
         ),
@@ -66,15 +133,45 @@ fn each_claim_has_a_hit_a_miss_and_a_turn_that_bears_it_out() {
         ),
         (
             "light",
-            &["The lamp is lit again.", "Ivy lights the lamp."],
-            "The lamp is dark.",
+            &[
+                "The lamp is lit again.",
+                "Ivy lights the lamp.",
+                "The lamp of Brinewick burns once more.",
+                "The tower is lit.",
+                "You light it and it burns.",
+            ],
+            "The lamp is dark, and the lamp in the window of the toll-house is lit.",
             ("The lamp burns again.", |state| {
                 state.quests.insert("@dark_lamp".into(), Progress { stage: 4, status: "done".into() });
             }),
         ),
         (
+            "time",
+            &["Three days have passed.", "A year later it is the same.", "Hours later, it is still grey."],
+            "Minutes pass, and nine nights ago is long past.",
+            ("An hour goes by.", |state| state.time.pass(60)),
+        ),
+        (
+            "hour",
+            &["It is midnight.", "It is morning on the third day.", "Night falls."],
+            "It is a morning like any other.",
+            ("It is noon.", |state| state.time.pass(12 * 60 - state.time.minutes() % (24 * 60))),
+        ),
+        (
+            "waking",
+            &["You wake on another shore.", "You are suddenly elsewhere."],
+            "Gulls wake in the nets.",
+            ("You wake.", |state| state.time.pass(120)),
+        ),
+        (
+            "ruin",
+            &["Brinewick sinks under the sea.", "A dragon eats the town."],
+            "Brinewick wakes late, and the sun sinks.",
+            ("The town drowns.", |state| state.memory.ended = "the_water".into()),
+        ),
+        (
             "level",
-            &["Heat rises.", "Grace falls sharply."],
+            &["Heat rises.", "Grace falls sharply.", "Your debts are forgiven.", "You owe nothing now."],
             "Heat rises from the stones, and grace is hard to come by.",
             ("Heat rises.", |state| {
                 state.indicators.insert("Heat".into(), 2);

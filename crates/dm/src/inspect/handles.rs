@@ -21,7 +21,11 @@ pub fn faults(world: &Cartridge) -> Vec<Fault> {
                 fenced = !fenced;
             }
             for handle in named(line).filter(|own| !fenced && !known.contains(own)) {
-                let near = nearest_within(&handle, known.iter().map(String::as_str), 3);
+                // A handle that has the word in it is nearer than one with other letters.
+                let part = handle.trim_start_matches('@').to_owned();
+                let holds = |own: &&String| own.split(['@', '_']).any(|word| word == part);
+                let near = known.iter().find(holds).map(String::as_str);
+                let near = near.or_else(|| nearest_within(&handle, known.iter().map(String::as_str), 3));
                 let near = near.map(|near| format!("; the nearest is {near}")).unwrap_or_default();
                 faults.push(fault(path, at + 1, format!("unknown handle {handle}{near}")));
             }

@@ -27,7 +27,13 @@ pub struct Inspection {
 
 impl Inspection {
     /// Adds faults that were found elsewhere.
+    ///
+    /// A page that cannot be read is there all the same: that another page names it is no second fault.
     pub fn add(&mut self, faults: Vec<Fault>) {
+        for found in &faults {
+            let (none, lost) = (format!("there is no {}", found.path), format!("{}, which is not there", found.path));
+            self.faults.retain(|own| own.message != none && !own.message.ends_with(&lost));
+        }
         self.faults.extend(faults);
         self.ok = self.faults.is_empty();
     }

@@ -227,7 +227,7 @@ fn a_slip_of_the_pen_is_told_with_its_file_and_line() {
         ),
         ("ROUTES.md", "lore/CANON/lamp.md", "lore/CANON/lamb.md", "there is no lore/CANON/lamb.md"),
         ("ROUTES.md", "[CAST]", "[CASTE]", "`[CASTE]` is not a header"),
-        ("CARTRIDGE.md", "version: 1.0.3", "version: one", "version `one` must be three numbers"),
+        ("CARTRIDGE.md", "version: 1.0.4", "version: one", "version `one` must be three numbers"),
         ("lore/MECHANICS/CLOCKS.md", "| 180 min |", "| often |", "every `often` must be like `240 min`"),
         ("lore/MECHANICS/CLOCKS.md", "| yes | 180 min |", "| maybe | 180 min |", "visible `maybe` must be yes or no"),
         ("lore/CANON/lamp.md", "lamp", "la\u{1b}[31mmp", "the control character U+001B does not stand in a page"),

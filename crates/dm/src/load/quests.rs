@@ -5,9 +5,8 @@ use super::fault;
 use crate::files::Files;
 use crate::input::Header;
 use crate::md::{self, Table};
-use crate::rule::{Condition, Effect, effects};
+use crate::rule::{Condition, Effect, effects, effects_each};
 use crate::world::{Cartridge, Fault, ObjectKind, Quest, Stage};
-use acheron_base::{Error, Result};
 
 pub(super) fn quests(files: &Files, world: &mut Cartridge) {
     let (mut quests, mut faults) = (Vec::new(), Vec::new());
@@ -22,10 +21,9 @@ pub(super) fn quests(files: &Files, world: &mut Cartridge) {
         let mut stages = Vec::new();
         for table in md::tables(page).into_iter().filter(|table| table.heading.eq_ignore_ascii_case("stages")) {
             for row in &table.rows {
-                match stage(&table, row) {
-                    Ok(stage) => stages.push(stage),
-                    Err(fault) => wrong(row.line, fault.message),
-                }
+                let (stage, unread) = stage(&table, row);
+                unread.into_iter().for_each(|message| wrong(row.line, message));
+                stages.push(stage);
             }
         }
         for stage in &stages {
@@ -75,33 +73,47 @@ fn unlawful(effect: &Effect, world: &Cartridge) -> Option<String> {
     }
 }
 
-/// One row of a table of stages or deeds.
-pub(crate) fn stage(table: &Table, row: &md::Row) -> Result<Stage> {
+/// One row of a table of stages or deeds, and every part of it that cannot be read: the author sees all of them at once.
+pub(crate) fn stage(table: &Table, row: &md::Row) -> (Stage, Vec<String>) {
     let get = |column| table.get(row, column);
-    let headers = get("do")
-        .split(['/', ' ', ','])
-        .filter(|word| !word.is_empty())
-        .map(|word| Header::named(word).ok_or_else(|| Error::invalid(format!("`{word}` is not a header"))));
+    let mut unread = Vec::new();
+    let mut headers = Vec::new();
+    for word in get("do").split(['/', ' ', ',']).filter(|word| !word.is_empty()) {
+        match Header::named(word) {
+            Some(header) => headers.push(header),
+            None => unread.push(format!("`{word}` is not a header")),
+        }
+    }
     let (stat, dc) = match get("check").split_once(' ') {
         None if get("check").is_empty() => (String::new(), None),
         Some((stat, dc)) if dc.trim().parse::<i32>().is_ok() => (stat.to_owned(), dc.trim().parse().ok()),
-        _ => return Err(Error::invalid(format!("`{}` is not a check like \"dex 12\"", get("check")))),
+        _ => {
+            unread.push(format!("`{}` is not a check like \"dex 12\"", get("check")));
+            (String::new(), None)
+        }
     };
-    Ok(Stage {
+    let (needs, bad) = Condition::parse_each(get("needs"));
+    unread.extend(bad);
+    let (gives, bad) = effects_each(get("gives"));
+    unread.extend(bad);
+    let (cost, bad) = effects_each(get("cost"));
+    unread.extend(bad);
+    let stage = Stage {
         line: row.line,
-        headers: headers.collect::<Result<_>>()?,
+        headers,
         target: get("target").to_owned(),
         at: Some(get("at")).filter(|at| !at.is_empty()).map(str::to_owned),
-        needs: Condition::parse(get("needs"))?,
+        needs,
         stat,
         dc,
-        gives: effects(get("gives"))?,
-        cost: effects(get("cost"))?,
+        gives,
+        cost,
         text: get("text").to_owned(),
         to: get("to").to_owned(),
         fails: get("fails").to_owned(),
         says: get("says").split(',').map(|own| own.trim().to_owned()).filter(|own| !own.is_empty()).collect(),
-    })
+    };
+    (stage, unread)
 }
 
 /// Someone important has two easy secrets and a hard one.

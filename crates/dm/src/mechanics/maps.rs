@@ -183,13 +183,13 @@ impl Map {
         }
         let mut ways = BTreeSet::new();
         for edge in &self.edges {
-            for end in [&edge.from, &edge.to] {
+            for (word, end) in [("begins at", &edge.from), ("leads to", &edge.to)] {
                 if ids.contains(end) {
                     faults.push(format!(
-                        "topology: a way leads to {end}, which is the number of a node: ways name places by their handles"
+                        "topology: a way {word} {end}, which is the number of a node: ways name places by their handles"
                     ));
                 } else if !places.contains(end.as_str()) {
-                    faults.push(format!("topology: a way leads to {end}, which is not on the map"));
+                    faults.push(format!("topology: a way {word} {end}, which is not on the map"));
                 }
             }
             if edge.from == edge.to {
@@ -267,7 +267,8 @@ impl Map {
             rows[node.y.clamp(0, FARTHEST) as usize][node.x.clamp(0, FARTHEST) as usize] = mark;
         }
         let grid: String = rows.iter().map(|row| format!("{}\n", row.join(" ").trim_end())).collect();
-        format!("{grid}\n{legend}\nversion {} ({})\n", self.version, self.reason)
+        let marks = "[n] here · n visited · `·` next to a place that was visited · ? unknown\n";
+        format!("{grid}\n{legend}{marks}\nversion {} ({})\n", self.version, self.reason)
     }
 
     /// Whether a place is known well enough to be walked to.

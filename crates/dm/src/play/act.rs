@@ -3,6 +3,7 @@
 use super::{Play, fight, look, manage, pass, talk, things, travel};
 use crate::check::Tier;
 use crate::hud::{self, people};
+use crate::known::known;
 use crate::play::unclear::{cannot, not_understood};
 use crate::refs::normal;
 use crate::rule::Effect;
@@ -14,7 +15,9 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     let world = play.world;
     let spoken =
         |kind: ObjectKind| play.refs.iter().filter_map(|own| world.object(own)).find(|object| object.kind == kind);
-    let (place, item, npc) = (spoken(ObjectKind::Loc), spoken(ObjectKind::Item), spoken(ObjectKind::Npc));
+    // A place that is not known is answered as one that does not exist.
+    let place = spoken(ObjectKind::Loc).filter(|own| known(&play.state, world, own));
+    let (item, npc) = (spoken(ObjectKind::Item), spoken(ObjectKind::Npc));
     let rest = play.rest();
     match play.verb() {
         Some(Verb::Inventory) => manage::inventory(play),
@@ -28,6 +31,7 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         Some(Verb::Cast) => look::cast(play)?,
         Some(Verb::Impossible(why)) => cannot(play, why),
         Some(Verb::Go) => go(play, place, npc)?,
+        Some(Verb::Flee) => flee(play, place)?,
         Some(Verb::Use) if item.is_none() => free(play)?,
         Some(Verb::Take) if item.is_none() && everything(play) => {
             let here = people(&play.state, world);
@@ -78,6 +82,25 @@ fn go(play: &mut Play<'_>, place: Option<&Object>, npc: Option<&Object>) -> Resu
         None if play.found.risk.is_some() || !names_a_place(play) => free(play),
         None => {
             cannot(play, "no place of that name is known");
+            Ok(())
+        }
+    }
+}
+
+/// Runs from here: to the place that is named, else back to where one came from, else by the first way that is open.
+fn flee(play: &mut Play<'_>, place: Option<&Object>) -> Result<()> {
+    let world = play.world;
+    let here = play.state.location.clone();
+    let open = |own: &&Object| {
+        play.state.shut(&own.handle, world).is_none() && play.state.barred(&here, &own.handle, world).is_none()
+    };
+    let ways: Vec<&Object> = hud::exits(&play.state, world).filter(open).collect();
+    let back = play.state.seen.iter().rev().find_map(|own| ways.iter().find(|way| way.handle == *own));
+    let to = place.filter(|own| own.handle != here).or(back.copied()).or(ways.first().copied());
+    match to.cloned() {
+        Some(to) => travel::travel(play, &to),
+        None => {
+            cannot(play, "no way out of here is open");
             Ok(())
         }
     }

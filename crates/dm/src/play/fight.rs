@@ -21,7 +21,8 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         let why = match spoken {
             Some(npc) if down(npc) => format!("{} is unconscious", npc.name),
             Some(npc) => play.not_here(npc, "is not here to be fought"),
-            None => "no foe was named".to_owned(),
+            None if play.rest().is_empty() => "no foe was named".to_owned(),
+            None => "there is nobody of that name here to be fought".to_owned(),
         };
         cannot(play, why);
         return Ok(());

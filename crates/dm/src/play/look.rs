@@ -2,7 +2,7 @@
 
 use super::people::insight;
 use super::unclear::not_understood;
-use super::{Play, manage};
+use super::{Play, bystander, manage};
 use crate::check::Tier;
 use crate::grammar::{capital, sentence, the, the_first};
 use crate::hud::{exits, people, things};
@@ -35,6 +35,7 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
             match () {
                 () if is_around(play) => around(play),
                 () if !facts.is_empty() => detail(play, &facts),
+                () if bystander::look(play)? => Ok(()),
                 () => {
                     not_understood(play, "nothing of that name is to be seen here");
                     Ok(())
@@ -263,7 +264,7 @@ pub(super) fn cast(play: &mut Play<'_>) -> Result<()> {
     play.effect(&Effect::Minutes(10))?;
     uncover(play, 2)?;
     if play.out.found.is_empty() {
-        play.out.no_progress = Some("the light falls on nothing that was hidden".into());
+        play.out.no_progress = Some("nothing answers to the words".into());
     }
     Ok(())
 }

@@ -79,8 +79,10 @@ pub struct Outcome {
     pub epilogue: Option<Epilogue>,
     /// The move asked for something that is told, and changes nothing by that.
     pub said: bool,
-    /// The effects of a narrator that were not taken, each with its reason.
+    /// The effects of a narrator that break a rule, each with its reason.
     pub reports: Vec<String>,
+    /// What a narrator proposed that does not fit what came of the move. A narrator cannot know that, so it is no fault.
+    pub set_aside: Vec<String>,
 }
 
 impl Outcome {
@@ -138,7 +140,7 @@ pub fn run(play: &mut Play<'_>) -> Result<()> {
     if let Some(left) = play.left {
         play.row(crate::md::clip(left, 60), "left undone: one order in one input");
     }
-    narrated::run(play, moved.time.minutes())?;
+    narrated::run(play, &moved)?;
     after::run(play, moved.time.minutes())?;
     if play.state.location != moved.location && !play.out.hints.is_empty() {
         play.out.hints = unclear::hints(play);

@@ -27,8 +27,10 @@ pub(super) fn advance(play: &mut Play<'_>) -> Result<bool> {
     play.row(name.clone(), if done { "done".into() } else { format!("stage {} of {}", at + 2, quest.stages.len()) });
     if done {
         let back = match world.object(&quest.return_to) {
-            Some(place) => format!("; the way back leads to {}", the(&place.name)),
-            None => String::new(),
+            Some(place) if place.handle != play.state.location => {
+                format!("; the way back leads to {}", the(&place.name))
+            }
+            _ => String::new(),
         };
         play.event(format!("quest {name}: done{back}"));
     }

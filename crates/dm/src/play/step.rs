@@ -27,9 +27,45 @@ pub(super) fn means(play: &Play<'_>, step: &Stage) -> bool {
     if !here || !header || !present(play, step) || !spoken(play, step) {
         return false;
     }
+    // Who asks about a price has not paid it.
+    if asks_about(play) && !price(step).is_empty() {
+        return false;
+    }
     // Talking and looking go on as usual where the step cannot be done yet; an act is told what it lacks.
     let acting = matches!(play.found.header, Header::Act | Header::Cast | Header::Manage);
     play.state.holds(&step.needs) || acting && !play.means_header(Header::Ask)
+}
+
+/// Whether the move asks about something, and offers nothing.
+pub(super) fn asks_about(play: &Play<'_>) -> bool {
+    let words = crate::refs::normal(&play.found.body);
+    let asks = words.split(' ').any(|word| word == "about") || words.starts_with("what ") || words.starts_with("how ");
+    asks && play.means_header(Header::Ask)
+}
+
+/// The price of a step, in words: the levels that it needs and takes. Empty where it has none.
+pub(super) fn price(step: &Stage) -> Vec<String> {
+    let needs = |level: &String| step.needs.0.iter().any(|term| matches!(term, Term::Level(own, ..) if own == level));
+    let taken = step.gives.iter().filter_map(|effect| match effect {
+        Effect::Level { name, by, .. } if *by < 0 && needs(name) => Some(format!("{} {name}", by.abs())),
+        _ => None,
+    });
+    taken.collect()
+}
+
+/// The step here that the move asks the price of.
+pub(super) fn priced<'a>(play: &Play<'a>, npc: &str) -> Option<&'a Stage> {
+    let world = play.world;
+    let stages = world.quests.iter().filter_map(|quest| {
+        let own = play.state.quests.get(&quest.handle).filter(|own| own.status == "active")?;
+        quest.stages.get(own.stage)
+    });
+    let mut all = stages.chain(world.deeds.iter().map(|deed| &deed.step));
+    all.find(|step| {
+        let here = step.at.as_ref().is_none_or(|at| *at == play.state.location);
+        let said = step.says.iter().any(|own| says(&play.found.body, own));
+        here && said && step.target == npc && !price(step).is_empty() && play.state.holds(&step.needs)
+    })
 }
 
 /// Whether the move means this step once more, after it was done. A look is always a look.
@@ -116,7 +152,7 @@ pub(super) fn play_step(play: &mut Play<'_>, name: &str, step: &Stage) -> Result
         let why = format!("it needs {}", lacking(play, &step.needs));
         play.effect(&Effect::Minutes(5))?;
         play.out.action = "It cannot be done yet.".into();
-        play.impossible(why, "find what is missing first, or try another way in");
+        play.impossible(why, "look for what is missing, or try another way in");
         return Ok(Step::Failed);
     }
     let tier = match step.dc {

@@ -1,6 +1,7 @@
 //! Talking: a greeting and common knowledge are free, a secret needs a check, and nobody talks who is not there or will not.
 
 use super::people::{apologise, insight, interrogate};
+use super::step::{asks_about, price, priced};
 use super::unclear::cannot;
 use super::{Play, bystander, quest};
 use crate::check::Tier;
@@ -22,6 +23,16 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         Some(Verb::Apologise) => return apologise(play, &npc),
         Some(Verb::Interrogate) => return interrogate(play, &npc),
         _ => (),
+    }
+    if asks_about(play)
+        && let Some(step) = priced(play, &npc.handle)
+    {
+        let (cost, word) = (joined(&price(step)), step.says.first().cloned().unwrap_or_default());
+        play.out.action = format!("{} names the price: {cost}. Nothing is paid yet.", npc.name);
+        play.row(format!("ask {} about the price", npc.name), "told");
+        play.out.hints = vec![format!("[ACT]{{{word} {}}} pays it", npc.name)];
+        play.out.said = true;
+        return Ok(());
     }
     if play.state.mood(&npc) == "hostile" {
         play.effect(&Effect::Minutes(1))?;
@@ -46,8 +57,9 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
 
 /// Whether the move names people and nothing that could be asked about.
 fn names_people_only(play: &Play<'_>) -> bool {
-    let mut named = play.refs.iter().filter_map(|own| play.world.object(own));
-    named.all(|own| own.kind == ObjectKind::Npc)
+    // Somebody else who is named is asked about.
+    let named: Vec<&Object> = play.refs.iter().filter_map(|own| play.world.object(own)).collect();
+    named.len() < 2 && named.iter().all(|own| own.kind == ObjectKind::Npc)
 }
 
 /// The person who is spoken to; where it is nobody, the reason is told.

@@ -40,7 +40,7 @@ pub(super) fn run(play: &mut Play<'_>, verb: Verb, item: Option<&Object>) -> Res
         (Verb::Take | Verb::Steal | Verb::Buy, Some(item)) if carried(play, item) => {
             play.row(format!("{} {}", spoken(verb), the(&item.name)), "carried already");
             play.out.action = format!("{} is in hand already.", the_first(&item.name));
-            play.out.no_progress = Some("what is carried is carried".into());
+            play.out.no_progress = Some(format!("{} is in your pack: it is not had twice", the(&item.name)));
             Ok(())
         }
         (Verb::Take, Some(item)) => take(play, item),

@@ -27,8 +27,14 @@ pub(super) fn travel(play: &mut Play<'_>, place: &Object) -> Result<()> {
         way = round.filter(|way| barrier(play, &way.steps).is_none()).or(way);
     }
     let Some(way) = way else {
-        let to = if known(&play.state, world, place) { the(&place.name) } else { "that place".to_owned() };
-        cannot(play, format!("no known way leads from here to {to}: explore what lies next to here first"));
+        // A place that is hidden, and one that does not exist, have the same answer.
+        let why = match known(&play.state, world, place) {
+            true => {
+                format!("no known way leads from here to {}: explore what lies next to here first", the(&place.name))
+            }
+            false => "no place of that name is known".to_owned(),
+        };
+        cannot(play, why);
         return Ok(());
     };
     if let Some(gate) = play.state.shut(&place.handle, world) {

@@ -8,8 +8,13 @@ use crate::lint::ProseHit;
 use crate::md::clip;
 
 /// Each has a name for its tests. They are matched against a folded text.
-const FOREIGN: [(&str, &str); 6] = [
+const FOREIGN: [(&str, &str); 7] = [
     ("address", r"(?i)\b(?:https?|ftp|file)://\S+|\bwww\.\S+|\b[\w-]+\.(?:com|org|net|io|dev|info)\b(?:/\S*)?"),
+    // Servers quote the key that they refuse.
+    (
+        "credential",
+        r"(?i)\b(?:sk|pk|rk|ghp|gho|xox[a-z])[-_][\w-]{6,}|\b(?:key|token|bearer)\s+[A-Za-z]*\d[\w-]{6,}|\b(?:[A-Za-z]+\d|\d+[A-Za-z])[A-Za-z0-9_-]{18,}",
+    ),
     ("code", r"`[^`\n]*`|```|\$\([^)]*\)"),
     (
         "command",
@@ -48,6 +53,7 @@ mod tests {
     fn each_pattern_has_a_hit_and_a_miss() {
         let cases = [
             ("address", "See https://example.com/x for it.", "He says that the net is mended."),
+            ("credential", "bad key sk-SECRET123 was sent.", "The key 12 of the tower is lost, and its token."),
             ("code", "Type `rm -rf ~` now.", "He says 'no' and goes."),
             ("command", "Now sudo reboot the town.", "Kill the light, git along, and dd it."),
             ("path", "It stands in campaigns/i1/state.json today.", "Salt and/or oil, 3/4 of it."),

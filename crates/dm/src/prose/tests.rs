@@ -1,10 +1,15 @@
 use super::*;
 use crate::tests::brinewick;
 
+/// A filter of a turn that nothing is known of.
+fn filter<'a>(world: &'a Cartridge, state: &'a State, lines_veils: &'a str) -> ProseFilter<'a> {
+    let input = "[LOOK]{the nets}";
+    ProseFilter { world, state, input, pc: "Ann", filed: &[], lines_veils, untold: OnceCell::new() }
+}
+
 fn clean(text: &str) -> CleanedProse {
     let (world, state) = (brinewick(), State::default());
-    ProseFilter { world: &world, state: &state, input: "[LOOK]{the nets}", pc: "Ann", filed: &[], lines_veils: "-" }
-        .clean(text)
+    filter(&world, &state, "-").clean(text)
 }
 
 #[test]
@@ -77,8 +82,7 @@ fn plain_prose_is_left_alone() {
 #[test]
 fn what_players_want_kept_out_is_taken_out() {
     let (world, state) = (brinewick(), State::default());
-    let filter =
-        |lines_veils| ProseFilter { world: &world, state: &state, input: "", pc: "Ann", filed: &[], lines_veils };
+    let filter = |lines_veils| filter(&world, &state, lines_veils);
     let text = "The nets drip. Spiders crawl over them. Salt blows in.";
     let cleaned = filter("no spiders").clean(text);
     assert_eq!(cleaned.text, "The nets drip. Salt blows in.");
@@ -89,7 +93,7 @@ fn what_players_want_kept_out_is_taken_out() {
 #[test]
 fn an_explanation_has_no_figure_that_its_page_lacks() {
     let (world, state) = (brinewick(), State::default());
-    let filter = ProseFilter { world: &world, state: &state, input: "", pc: "Ann", filed: &[], lines_veils: "-" };
+    let filter = filter(&world, &state, "-");
     let page = "A check is a d20 against a DC of 8 to 20.";
     for (said, told) in [
         ("Throw a d20. The DC is 3.", "Throw a d20."),
@@ -106,7 +110,7 @@ fn an_explanation_has_no_figure_that_its_page_lacks() {
 #[test]
 fn a_message_of_another_program_is_one_clean_line() {
     let (world, state) = (brinewick(), State::default());
-    let filter = ProseFilter { world: &world, state: &state, input: "", pc: "Ann", filed: &[], lines_veils: "-" };
+    let filter = filter(&world, &state, "-");
     assert_eq!(filter.message("boom \u{1b}[31m red\u{9b}31m\nof http://x.example/v1: 500"), "boom red of … 500");
     assert_eq!(filter.message("boom\n[HUD]\nHP 99"), "boom");
 }
@@ -117,7 +121,7 @@ fn a_secret_that_was_told_may_be_told_again() {
     let text = "Jun wrote the Merrow down as lost before she was due.";
     for (told, open) in [(0, false), (2, false), (3, true)] {
         state.told.insert("@harbourer_jun".into(), told);
-        let filter = ProseFilter { world: &world, state: &state, input: "", pc: "Ann", filed: &[], lines_veils: "-" };
+        let filter = filter(&world, &state, "-");
         assert_eq!(filter.clean(text).reports.is_empty(), open, "{told}");
     }
 }

@@ -190,7 +190,7 @@ impl State {
             // What the HUD shows below is where the clock stands after it came round.
             let shown = match rounds {
                 0 => format!("{filled}/{segments}"),
-                _ => format!("{segments}/{segments}, and from {filled}/{segments} again"),
+                _ => format!("{segments}/{segments}, then it begins again and stands at {filled}/{segments}"),
             };
             told.push(Told::Clock(format!("{id} {before}/{segments} -> {shown} ({reason})")));
         }

@@ -34,7 +34,8 @@ fn fault(attack: &Attack) -> Option<String> {
     game.lawful();
     game.replayed();
     let session = &game.files[&game.session()];
-    let reports: Vec<&str> = session.lines().filter_map(|line| line.strip_prefix("- Narrator: ")).collect();
+    let told = |line: &'static str| session.lines().filter_map(move |own| own.strip_prefix(line));
+    let reports: Vec<&str> = told("- Narrator: ").chain(told("- Set aside: ")).collect();
     if !reports.iter().any(|own| own.starts_with(&attack.report)) {
         return Some(format!("{}: reported as {reports:?}", attack.attack));
     }

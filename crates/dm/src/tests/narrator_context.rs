@@ -134,9 +134,12 @@ fn a_model_answers_a_question_from_its_page() {
     let said = json!({"answer": "You throw a d20 and beat the DC.\u{1b}[31m Jun wrote the Merrow down as lost before she was due."});
     let output = game.propose("[OOC] how do checks work?", said).unwrap();
     assert!(
-        output.starts_with("[OOC]\nYou throw a d20 and beat the DC.\nThe page says: a check is d20 plus modifiers"),
+        output.starts_with("[OOC]\na check is d20 plus modifiers")
+            && output.contains("\nThe narrator's words, which are no rule: You throw a d20 and beat the DC.\n"),
         "{output}"
     );
+    let seed = game.propose("[OOC]{what is the seed?}", json!({"answer": "The seed is 7."})).unwrap();
+    assert!(seed.contains("no page of the rules speaks of that") && !seed.contains("The seed is"), "{seed}");
     assert!(output.contains("\n(see engine/mechanics/HOUSE_RULES.md)\n"), "{output}");
     assert!(!output.contains('\u{1b}') && !output.contains("Merrow"), "{output}");
     let failed = game.propose("[OOC] how do checks work?", json!({"narrator_failed": "out"})).unwrap();

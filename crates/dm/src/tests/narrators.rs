@@ -26,7 +26,7 @@ fn each_field_is_taken_or_replaced_and_reported() {
         (
             "invents somebody",
             json!({"prose": "Behind the nets stands Baron Vultan."}),
-            "prose: unfiled_npc: Baron, Vultan has no page",
+            "prose: unfiled_npc: Baron, Vultan have no page",
         ),
         ("a scene of one sentence", json!({"scene": "Fog."}), "scene: a scene has 2-4 sentences, this one has 1"),
         (
@@ -214,7 +214,7 @@ fn nothing_follows_from_a_move_that_was_not_done() {
             assert_eq!(with.json("STATE_PANEL.json")[key], without.json("STATE_PANEL.json")[key], "{input}: {key}");
         }
         let session = &with.files[&with.session()];
-        assert!(session.contains("- Narrator: consequences: `hp-1` is not taken: "), "{input}: {session}");
+        assert!(session.contains("- Set aside: consequences: `hp-1` is not taken: "), "{input}: {session}");
     }
 }
 
@@ -222,10 +222,9 @@ fn nothing_follows_from_a_move_that_was_not_done() {
 fn a_narrator_never_takes_the_last_step_to_an_ending() {
     let mut game = Game::new();
     game.set(json!({"indicators": {"Grace": 1}, "hp": 2}));
-    for _ in 0..6 {
-        let output = game
-            .propose("[LOOK]{around}", json!({"consequences": ["Grace-1 (a bell was heard)", "hp-2"], "prose": "Fog."}))
-            .unwrap();
+    let effects = json!({"consequences": ["Grace-1 (a bell was heard on the way)", "hp-2"], "prose": "Fog."});
+    for place in ["the Salt Market", "Lantern Quay"].iter().cycle().take(6) {
+        let output = game.propose(&format!("[ACT]{{go to {place}}}"), effects.clone()).unwrap();
         assert!(!output.contains("Epilogue"), "{output}");
     }
     let panel = game.json("STATE_PANEL.json");
@@ -288,7 +287,7 @@ fn a_narrator_cannot_take_away_what_the_story_needs() {
     game.plays(&["[ACT]{take the lantern}", "[ACT]{go to the inn}", "[ACT]{buy bread}"]);
     game.set(json!({"inventory": ["@brass_lantern", "@salt_loaf", "@lily_oil", "@false_weight", "@tide_notice"]}));
     let taken = ["lose @lily_oil", "lose @false_weight", "lose @salt_loaf"];
-    game.propose("[LOOK]{around}", json!({"consequences": taken})).unwrap();
+    game.propose("[ACT]{go to Lantern Quay}", json!({"consequences": taken})).unwrap();
     let panel = game.json("STATE_PANEL.json");
     let kept = ["@brass_lantern", "@lily_oil", "@false_weight", "@tide_notice"];
     assert_eq!(panel["inventory"], json!(kept), "bread may go");
@@ -304,14 +303,14 @@ fn what_is_lawful_is_taken() {
     let proposal = json!({
         "scene": "Rain begins. The nets drip.",
         "prose": {"success": "Jun turns a page.", "failure": "Jun shuts the book."},
-        "consequences": ["Rumor+1 (two fishermen listen)"],
+        "consequences": ["Rumor+1 (two fishermen listen to Jun)"],
         "options": ["[ASK]{Jun about the keeper}", "[LOOK]{the notice}", "[ACT]{climb the tower from outside} --risk high"],
         "delta": "<!-- ARCHIVE_DELTA\nfiles:\n  - path: characters/NPCs_active/mira.md\n    append: |\n      # Mira\n      a fisher who listens\n-->",
     });
     let (reports, output, game) = told(proposal);
     assert_eq!(reports, Vec::<String>::new());
     assert!(output.contains("Rain begins. The nets drip.") && output.contains("Jun turns a page."), "{output}");
-    assert!(output.contains("Rumor 0 -> 1 (two fishermen listen)"));
+    assert!(output.contains("Rumor 0 -> 1 (two fishermen listen to Jun)"));
     assert!(output.contains("1. [ASK]{Jun about the keeper}"));
     assert_eq!(game.files["characters/NPCs_active/mira.md"], "# Mira\na fisher who listens\n");
 }
@@ -337,4 +336,49 @@ proptest! {
         game.propose("[LOOK]{around}", json!({"prose": prose, "scene": effect, "consequences": [effect, prose], "options": [prose], "delta": delta})).unwrap();
         game.lawful();
     }
+}
+
+/// The fresh player's finding 5: what narrators took step by step, by moves that did nothing.
+#[test]
+fn finding_5_effects_follow_only_from_a_move_that_changed_something() {
+    let debt = |game: &Game| game.json("STATE_PANEL.json")["indicators"]["Debt"].clone();
+    let mut game = Game::new();
+    game.plays(&[
+        "[ACT]{go to the Salt Market}",
+        "[LOOK]{around}",
+        "[LOOK]{around}",
+        "[LOOK]{around}",
+        "[LOOK]{around}",
+    ]);
+    let owed =
+        json!({"prose": "Canvas flaps.", "consequences": ["Debt+1 (a debt is owed for the scales at the market)"]});
+    let before = debt(&game);
+    for input in [
+        "[LOOK]{around}",
+        "[ACT]{give the dagger to Pell}",
+        "[ASK]{Pell about bread}",
+        "[ASK]{Pell about bread}",
+        "[ACT]{wait 10 minutes}",
+        "[ACT]{wait 10 minutes}",
+    ] {
+        game.propose(input, owed.clone()).unwrap();
+        assert_eq!(debt(&game), before, "{input}");
+    }
+    let session = &game.files[&game.session()];
+    assert!(session.contains("- Set aside: consequences: `Debt+1"), "{session}");
+    let idle = json!({"consequences": ["Debt+1 (aaa bbb ccc)"]});
+    game.propose("[ACT]{go to the Reeve's Hall}", idle).unwrap();
+    assert_eq!(debt(&game), before, "a reason has to do with the move");
+    assert!(game.files[&game.session()].contains("its reason has nothing to do with the move"));
+    // A step per move that counts, and two on one day.
+    let mut steps = 0;
+    for place in ["the Salt Market", "Lantern Quay", "the Drowned Gull", "Lantern Quay"] {
+        let owed = json!({"consequences": [format!("Debt+1 (they talk of the way to {place})")]});
+        let was = debt(&game);
+        game.propose(&format!("[ACT]{{go to {place}}}"), owed).unwrap();
+        steps += debt(&game).as_i64().unwrap() - was.as_i64().unwrap();
+    }
+    assert_eq!(steps, 2, "a day has a limit");
+    game.lawful();
+    game.replayed();
 }

@@ -48,7 +48,7 @@ fn a_clock_that_comes_round_is_told_as_the_hud_shows_it() {
     let mut game = Game::new();
     game.set(json!({"clocks": [{"id": "tide", "segments": 8, "filled": 7, "visible": true}, {"id": "reeve", "segments": 4, "filled": 0, "visible": false}]}));
     let output = game.play("[MANAGE]{wait 3 hours}").unwrap();
-    assert!(output.contains("- tide 7/8 -> 8/8, and from 0/8 again (time passes)"), "{output}");
+    assert!(output.contains("- tide 7/8 -> 8/8, then it begins again and stands at 0/8 (time passes)"), "{output}");
     assert!(output.contains("tide 0/8\n"), "{output}");
 }
 

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 
 use super::super::store::{ChangedBy, Save};
 use super::GameSession;
 use super::session::{TurnClaim, in_a_turn};
 use acheron_base::{Code, Error, Result, blocking};
-use acheron_dm::act::JOURNAL;
+use acheron_dm::act::{ActResult, JOURNAL};
 use acheron_dm::answer::{self, LastAnswer};
 use acheron_dm::files::{ReadFiles, need};
 use acheron_dm::input::{Input, begins, parse};
@@ -277,7 +278,7 @@ impl MessageSink for MoveFile {
     /// A shell loses the refusal of a whole input, and would take the answer to another player's for its own.
     fn may(&self, _caller: &Caller) -> Result<()> {
         let turn = of(&self.session)?.turn_of(&self.id);
-        if turn.is_busy() { Err(in_a_turn(&self.id)) } else { Ok(()) }
+        if turn.is_entered() { Err(in_a_turn(&self.id)) } else { Ok(()) }
     }
 
     /// Headers that every game has are known at once; only for another word is the cartridge asked. A line that is a whole move is
@@ -323,13 +324,25 @@ impl MessageSink for MoveFile {
         Answer::soon(async move {
             // A task of its own: a turn runs to its end even if the player closes the file.
             let session = of(&session)?;
-            let claim = claim.map_or_else(|| session.turn_of(&id).claim(&id), |claim| Ok(*claim))?;
+            let turn = session.turn_of(&id);
+            // Nobody else sends an input until this one is accepted; it waits for the turn before it.
+            let _sent = claim.map_or_else(|| turn.claim(&id), |claim| Ok(*claim))?;
+            let claim = turn.queued().await;
             let played =
-                tokio::spawn(async move { session.play_claimed(&ChangedBy::no_call(), &id, &message, claim).await })
-                    .await;
-            let done = played.map_err(|fault| Error::internal(format!("the turn stopped: {fault}")))??;
-            let said = Bytes::from(done.output);
-            Ok(Arc::new(ReplyFn(move || Answer::ok(said.clone()))) as Arc<dyn Reply>)
+                tokio::spawn(async move { session.play_claimed(&ChangedBy::no_call(), &id, &message, claim).await });
+            let said = |done: Result<ActResult>| done.map(|done| Bytes::from(done.output));
+            let stopped = |fault| Error::internal(format!("the turn stopped: {fault}"));
+            let played = played.map(move |done| done.map_err(stopped).and_then(said)).boxed().shared();
+            // A write commands: it ends when the turn waits for the narrator. A refusal comes before that.
+            let reply: Arc<dyn Reply> = tokio::select! {
+                biased;
+                done = played.clone() => {
+                    let said = done?;
+                    Arc::new(ReplyFn(move || Answer::ok(said.clone())))
+                }
+                () = turn.accepted() => Arc::new(ReplyFn(move || Answer::later(played.clone()))),
+            };
+            Ok(reply)
         })
     }
 

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedMutexGuard, watch};
@@ -38,10 +37,13 @@ pub struct GameSession {
 
 /// The turn of one campaign. It holds the lock that a turn takes, whether one is under way, and the last refusal.
 pub(super) struct CampaignTurn {
+    /// Held by the writer of an input from its first byte until the turn is accepted.
+    entry: Arc<tokio::sync::Mutex<()>>,
+    /// Held by the turn that is played. Inputs that were written wait for it in their order.
     lock: Arc<tokio::sync::Mutex<()>>,
     busy: watch::Sender<bool>,
     /// Whether the turn waits for the narrator, and how that wait is ended.
-    pub(super) asking: AtomicBool,
+    pub(super) asking: watch::Sender<bool>,
     pub(super) skip: Notify,
     refusal: Mutex<Option<Error>>,
     /// The directory of its session files; names are in memory, only their bytes are on disk.
@@ -65,14 +67,35 @@ impl CampaignTurn {
         *self.busy.borrow()
     }
 
-    /// The right to play the next input. While it is held, every other input is refused.
+    /// The right to send the next input. While it is held, every other input is refused.
     pub fn claim(&self, id: &str) -> Result<TurnClaim> {
+        self.entry.clone().try_lock_owned().map_err(|_| in_a_turn(id))
+    }
+
+    /// Whether somebody is sending an input.
+    pub fn is_entered(&self) -> bool {
+        self.entry.try_lock().is_err()
+    }
+
+    /// The right to play, for one who does not wait for it.
+    pub fn free(&self, id: &str) -> Result<TurnClaim> {
         self.lock.clone().try_lock_owned().map_err(|_| in_a_turn(id))
+    }
+
+    /// The right to play, after the turn that is under way.
+    pub async fn queued(&self) -> TurnClaim {
+        self.lock.clone().lock_owned().await
     }
 
     /// Whether the turn under way waits for the narrator.
     pub fn is_asking(&self) -> bool {
-        self.asking.load(Ordering::Relaxed)
+        *self.asking.borrow()
+    }
+
+    /// Waits until the turn waits for the narrator: it is accepted then, and only the telling is left.
+    pub async fn accepted(&self) {
+        // The sender lives as long as `self`, so this ends only when the value changes.
+        let _ = self.asking.subscribe().wait_for(|asking| *asking).await;
     }
 
     /// Waits until no turn is under way.
@@ -82,7 +105,7 @@ impl CampaignTurn {
     }
 }
 
-/// The right to play the next input of a campaign.
+/// The right to send an input of a campaign, or to play it.
 pub(super) type TurnClaim = OwnedMutexGuard<()>;
 
 /// Clears the busy flag when the turn ends, in whatever way.
@@ -142,9 +165,10 @@ impl GameSession {
         let mut turns = self.turns.lock();
         let fresh = || {
             Arc::new(CampaignTurn {
+                entry: Arc::default(),
                 lock: Arc::default(),
                 busy: watch::Sender::new(false),
-                asking: AtomicBool::new(false),
+                asking: watch::Sender::new(false),
                 skip: Notify::new(),
                 refusal: Mutex::default(),
                 sessions: Arc::new(Listing::timed(&self.clock)),
@@ -167,7 +191,8 @@ impl GameSession {
 
     /// Plays one input: a move, or a control instruction.
     pub async fn play(self: &Arc<Self>, by: &ChangedBy, id: &str, input: &str) -> Result<ActResult> {
-        let claim = self.turn_of(id).claim(id)?;
+        let turn = self.turn_of(id);
+        let (_sent, claim) = (turn.claim(id)?, turn.free(id)?);
         self.play_claimed(by, id, input, claim).await
     }
 

@@ -17,8 +17,8 @@ use judge::{Round, Verdict};
 /// Rounds that follow suggestions, after those of the script.
 const ROUNDS: usize = 30;
 
-/// What a narrator proposes in this world, one after the other.
-type Narrator = fn(&Cartridge) -> Vec<Value>;
+/// What a narrator proposes in this world for this input, one after the other.
+type Narrator = fn(&Cartridge, &str) -> Vec<Value>;
 
 #[derive(Default)]
 struct Score {
@@ -50,19 +50,21 @@ impl Score {
 }
 
 /// Proposals that keep every rule.
-fn honest(world: &Cartridge) -> Vec<Value> {
+fn honest(world: &Cartridge, input: &str) -> Vec<Value> {
     let level = &world.indicators[0].name;
+    let body: String = input.chars().map(|c| if c.is_alphabetic() { c } else { ' ' }).collect();
+    let seen = format!("somebody has seen this {}", body.split_whitespace().skip(1).collect::<Vec<_>>().join(" "));
     vec![
         json!({"scene": "Wind comes up. A shutter knocks twice.", "prose": "Somebody looks up and looks away again."}),
         json!({"prose": {"success": "It goes well enough.", "failure": "It goes badly.", "partial": "It goes, at a price."}}),
-        json!({"consequences": [format!("{level}+1 (somebody has seen it)"), "time 10"], "situational": 2}),
+        json!({"consequences": [format!("{level}+1 ({seen})"), "time 10"], "situational": 2}),
         json!({"roll": true, "difficulty": "hard", "advantage": "disadvantage", "consequences": ["hp-1"]}),
         json!({}),
     ]
 }
 
 /// Proposals of one who means well and does not keep count: figures of its own, endings too early, names and reasons forgotten.
-fn careless(world: &Cartridge) -> Vec<Value> {
+fn careless(world: &Cartridge, _: &str) -> Vec<Value> {
     let level = &world.indicators[0].name;
     let quest = world.name(&world.quests[0].handle);
     let ending = &world.endings[0].title;
@@ -80,22 +82,28 @@ fn careless(world: &Cartridge) -> Vec<Value> {
     ]
 }
 
-fn hostile(world: &Cartridge) -> Vec<Value> {
-    script().into_iter().map(|attack| attack.proposal).chain(careless(world)).collect()
+fn hostile(world: &Cartridge, input: &str) -> Vec<Value> {
+    script().into_iter().map(|attack| attack.proposal).chain(careless(world, input)).collect()
 }
 
 /// The committed script first, then suggestions as chance has them; every round has a proposal.
 fn score(id: &str, script: &str, proposals: Narrator) -> Score {
     let (mut game, mut score) = (Game::of(id), Score::default());
-    let proposals = proposals(&game.world);
-    let mut next = proposals.iter().cycle().cloned();
+    let mut round = 0;
+    let mut next = |world: &Cartridge, input: &str| {
+        let all = proposals(world, input);
+        round += 1;
+        all.get((round - 1) % all.len()).cloned()
+    };
     for input in inputs(script) {
-        score.play(&mut game, &meant(input.to_owned(), next.next()));
+        let proposal = next(&game.world, input);
+        score.play(&mut game, &meant(input.to_owned(), proposal));
     }
     let (mut game, mut chooser) = (Game::with_seed(id, 11), Chooser::new(11));
     for _ in 0..ROUNDS {
         let input = menu_input(&game, &mut chooser);
-        score.play(&mut game, &meant(input, next.next()));
+        let proposal = next(&game.world, &input);
+        score.play(&mut game, &meant(input, proposal));
     }
     score
 }
@@ -107,7 +115,7 @@ fn every_round_is_clean_whoever_narrates() {
                     happened, happened before their\ntime, due and not told) and the errors of variables (a figure that is not that of the state, a \
                     change that is not told).\nThe engine is the judge (`crates/dm/src/tests/score/judge.rs`): it compares what the player is shown \
                     with the state before and\nafter the round. Each narrator proposes something in every round; the honest one keeps the rules, the \
-                    careless one has\nfigures and endings of its own, the hostile one plays the attacks of `crates/dm/src/tests/texts/hostile.ndjson`.\n\n\
+                    careless one has\nfigures and endings of its own, the hostile one plays the attacks of `crates/dm/src/tests/texts/hostile.ndjson`.\nA proposal counts as mended where it breaks a rule; what only does not fit what came of the move is set aside and not counted.\n\n\
                     | cartridge | narrator | rounds | proposals mended | clean rounds | event errors | variable errors |\n|---|---|---|---|---|---|---|\n"
         .to_owned();
     let scores = std::thread::scope(|scope| {
@@ -123,6 +131,7 @@ fn every_round_is_clean_whoever_narrates() {
             "| {id} | {name} | {} | {} | {rate:.0} % | {events} | {variables} |\n",
             own.rounds, own.mended
         ));
+        assert!(name != "honest" || own.mended == 0, "{id}: {} answers of an honest narrator were mended", own.mended);
         assert!(own.rounds > 60, "{id} {name}: {}", own.rounds);
         faults.extend(own.events.into_iter().chain(own.variables).map(|fault| format!("{id}, {name}: {fault}")));
     }
@@ -135,8 +144,9 @@ fn every_round_is_clean_whoever_narrates() {
 fn tampered(change: impl Fn(&str) -> String) -> Verdict {
     let mut game = Game::new();
     let before = game.json("STATE_PANEL.json");
-    let honest = json!({"consequences": ["Rumor+1 (two fishermen listen)", "hp-1"], "roll": true});
-    let shown = game.propose("[ACT]{leap the gap} --risk high", honest).unwrap();
+    let honest =
+        json!({"consequences": ["Rumor+1 (Jun watches you look around)", "hp-1"], "roll": true, "difficulty": "easy"});
+    let shown = game.propose("[LOOK]{around}", honest).unwrap();
     let (after, shown) = (game.json("STATE_PANEL.json"), change(&shown));
     Round { world: &game.world, before: &before, after: &after, shown: &shown }.judge()
 }

@@ -71,7 +71,7 @@ async fn a_question_is_answered_by_the_model_from_the_page() {
     for answer in ["Throw a d20 and beat the DC.", "a check is d20 plus modifiers against a DC"] {
         say(&files, "c1", "[OOC] how do checks work?").await.unwrap();
         let shown = read(&files, "campaigns/c1/output").await;
-        assert!(shown.starts_with(&format!("[OOC]\n{answer}")), "{shown}");
+        assert!(shown.starts_with("[OOC]\na check is d20") && shown.contains(answer), "{shown}");
         assert!(
             shown.contains("a check is d20 plus modifiers against a DC"),
             "the page's own sentence stands there: {shown}"

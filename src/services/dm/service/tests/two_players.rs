@@ -30,23 +30,15 @@ async fn while_one_turn_is_under_way_another_is_busy_and_the_output_waits() {
 }
 
 #[tokio::test]
-async fn a_second_player_is_refused_when_the_input_is_opened_and_not_answered_with_anothers_turn() {
-    let narrator = Arc::new(Slow(tokio::sync::Semaphore::new(0)));
-    let (_root, session, files) = begun(narrator.clone()).await;
-    let mine = tokio::spawn({
-        let files = files.clone();
-        async move { say(&files, "c1", "[LOOK]{around}").await }
-    });
-    while !session.turn_of("c1").is_busy() {
-        tokio::task::yield_now().await;
-    }
+async fn a_second_player_is_refused_when_the_input_is_opened_while_another_sends_one() {
+    let (_root, _session, files) = begun(Arc::new(NoNarrator)).await;
     let Node::File(input) = find(&files, "campaigns/c1/input") else { panic!("input") };
+    let mine = input.open(&Caller::operator(), Open::BOTH).unwrap();
+    mine.write(0, b"[LOOK]{around}\n").wait().await.unwrap();
     let refused = input.open(&Caller::operator(), Open::BOTH).err().unwrap();
     assert_eq!((refused.code, refused.message.as_str()), (Code::Busy, "campaign c1 is in the middle of a turn"));
-    narrator.0.add_permits(1);
-    mine.await.unwrap().unwrap();
+    mine.flush(true).wait().await.unwrap();
     assert!(read(&files, "campaigns/c1/output").await.contains("[Scene]"), "the turn itself is answered");
-    narrator.0.add_permits(1);
     say(&files, "c1", "[ACT]{wait}").await.unwrap();
 }
 
@@ -124,4 +116,34 @@ async fn the_wait_for_a_narrator_can_be_ended_and_the_status_says_how() {
     let done = turn.await.unwrap().unwrap();
     assert_eq!(done.reports, ["the narrator failed: skip_narrator ended the wait for it"]);
     assert!(done.output.contains("[Scene]"));
+}
+
+#[tokio::test]
+async fn a_write_ends_when_the_turn_waits_for_the_narrator_and_the_output_waits_for_the_rest() {
+    let slow = Arc::new(Slow(tokio::sync::Semaphore::new(0)));
+    let (_root, session, files) = begun(slow.clone()).await;
+    // The narrator says nothing, and the write has ended.
+    say(&files, "c1", "[LOOK]{around}\n").await.unwrap();
+    assert!(session.turn_of("c1").is_asking());
+    let by_call = session.play(&ChangedBy::no_call(), "c1", "[ACT]{wait}").await.unwrap_err();
+    assert_eq!(by_call.code, Code::Busy, "a call is answered with its own turn, so it does not wait for another");
+    // The next input waits for the turn before it, so that a script is played in its order.
+    let next = tokio::spawn({
+        let files = files.clone();
+        async move { say(&files, "c1", "[ACT]{wait}\n").await }
+    });
+    let reader = tokio::spawn(async move { read(&files, "campaigns/c1/output").await });
+    slow.0.add_permits(2);
+    next.await.unwrap().unwrap();
+    session.turn_of("c1").quiet().await;
+    assert!(reader.await.unwrap().contains("[Scene]"));
+    let journal = session.campaigns().campaign("c1").unwrap().journal().unwrap();
+    let inputs: Vec<String> = journal
+        .into_iter()
+        .filter_map(|own| match own.act {
+            Act::Turn { input, .. } => Some(input),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(inputs, ["[LOOK]{around}", "[ACT]{wait}"]);
 }

@@ -58,7 +58,9 @@ fn rows_136_and_137_the_pointer_and_the_lock() {
     }
     let page = root.path().join("campaigns/c1/CAMPAIGN.md");
     let text = std::fs::read_to_string(&page).unwrap();
-    for (lock, fits) in [("0.1.x", false), ("1.0.0", false), ("1.0.2", false), ("1.0.3", true), ("1.0.x", true)] {
+    for (lock, fits) in
+        [("0.1.x", false), ("1.0.0", false), ("1.0.2", false), ("1.0.3", false), ("1.0.4", true), ("1.0.x", true)]
+    {
         std::fs::write(&page, text.replace("1.0.x", lock)).unwrap();
         let answer = switch(&campaigns, "c1");
         assert_eq!(answer.is_ok(), fits, "row 137: {lock}");
