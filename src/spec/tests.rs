@@ -47,7 +47,7 @@ fn every_fault_is_named_with_its_path() {
             r#"{"model": {"kind": "openai", "name": "m", "api_key": "sk-1"}}"#,
             &["model: unknown key `api_key`: the mountspec holds no secrets; set the variable of the provider in the \
                environment of `acheron mount` (OPENAI_API_KEY, OPENROUTER_API_KEY, OLLAMA_API_KEY, VLLM_API_KEY, \
-               LLAMA_API_KEY, ANTHROPIC_API_KEY)"],
+               LLAMA_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY)"],
         ),
         (r#"{"model": {"kind": "vllm"}}"#, &["model.name: must name the model"]),
         (

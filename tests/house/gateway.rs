@@ -538,10 +538,37 @@ fn lines_and_bodies_outlast_the_host_and_a_dropped_gateway_is_gone() {
 }
 
 #[test]
-fn zz_schema() {
-    std::fs::write(
-        "/tmp/gate/SCHEMA.json",
-        serde_json::to_string_pretty(&acheron::spec::Spec::schema()).unwrap() + "\n",
-    )
-    .unwrap();
+fn a_server_that_tells_no_usage_is_charged_by_a_count_of_ours() {
+    let upstream = Upstream::start(|asked| {
+        let wanted = json!({"choices": [{"index": 0, "delta": {"content": "some words of an answer"}, "finish_reason": "stop"}]});
+        let whole = json!({"choices": [{"message": {"content": "some words of an answer"}, "finish_reason": "stop"}]});
+        match asked.body["stream"] == true {
+            true => Told::stream(vec![format!("data: {wanted}\n\n"), "data: [DONE]\n\n".to_owned()]),
+            false => Told::whole(&whole),
+        }
+    });
+    let mut model = model(Dialect::Chat, &upstream);
+    model["prices"] = json!({"input_per_mtok": 1_000_000.0, "output_per_mtok": 2_000_000.0});
+    let host = TestHost::of(&spec(model, json!({"money": 100_000.0})));
+    let (address, guard) = serve(&host, None);
+    for stream in [true, false] {
+        let (path, body) = request(Dialect::Chat, "hi", stream);
+        assert_eq!(post(address, &path, &body).status, 200);
+    }
+    for line in lines(&host, 2) {
+        let (input, output) = (line["input"].as_u64().unwrap(), line["output"].as_u64().unwrap());
+        assert!(line["estimated"] == true && (20..200).contains(&input) && (4..40).contains(&output), "{line}");
+        assert_eq!(line["money"].as_f64().unwrap(), (input + 2 * output) as f64);
+    }
+    assert!(guard.totals().money > 40.0);
+}
+
+#[test]
+fn an_agent_itself_is_told_that_its_model_is_for_programs() {
+    let upstream = speaking(Dialect::Gemini);
+    let host = TestHost::of(&spec(model(Dialect::Gemini, &upstream), json!({})));
+    let said =
+        host.says("echo hi > agents/self/chat/control/input; jq -r .error.message agents/self/jobs/last/status.json");
+    assert!(said.contains("answers only programs that ask it through the gateway"), "{said}");
+    assert_eq!(upstream.asked().len(), 0);
 }

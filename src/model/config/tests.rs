@@ -20,7 +20,7 @@ fn a_kind_and_a_name_are_a_model() {
             "oracle",
             None,
             Err("unknown model kind `oracle`; kinds are script, replay, openai, openrouter, ollama, vllm, llamacpp, \
-                 anthropic and external"),
+                 anthropic, gemini and external"),
         ),
     ] {
         let read = ModelConfig::read(kind, name, None).map_err(|error| error.message);
@@ -42,5 +42,21 @@ fn a_script_is_a_file_and_nothing_else() {
     nix::unistd::mkfifo(&dir.path().join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
     for path in [&dir.path().join("pipe"), dir.path(), Path::new("/dev/zero")] {
         assert_eq!(text(path).unwrap_err().to_string(), "it is not a file", "{}", path.display());
+    }
+}
+
+#[test]
+fn a_key_goes_into_the_header_of_its_server() {
+    for (kind, header, prefix) in [
+        ("openai", "authorization", "Bearer "),
+        ("vllm", "authorization", "Bearer "),
+        ("anthropic", "x-api-key", ""),
+        ("gemini", "x-goog-api-key", ""),
+    ] {
+        let Ok(ModelConfig::Remote(remote)) = ModelConfig::read(kind, Some("m"), None) else { panic!("{kind}") };
+        let server = remote.server(&|name| Some(name.to_owned()).filter(|name| name.ends_with("_API_KEY"))).unwrap();
+        let (name, before, key) = server.secret().unwrap();
+        assert_eq!((name, before), (header, prefix));
+        assert_eq!(key.redacted(server.preset.key_variable), "[secret]", "the key is the one of its own variable");
     }
 }
