@@ -138,7 +138,7 @@ impl RecordedRun {
         };
         let numbered = || self.exchanges.iter().enumerate().filter(|(_, exchange)| same(exchange));
         let unused = numbered().find(|(number, _)| !used[*number]);
-        if let Some((number, exchange)) = unused.or_else(|| numbered().last()) {
+        if let Some((number, exchange)) = unused.or_else(|| numbered().next_back()) {
             used[number] = true;
             return Ok(exchange);
         }

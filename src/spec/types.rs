@@ -79,7 +79,7 @@ pub struct ModelSpec {
     pub protocol: ModelProtocol,
     /// The model that programs behind the gateway get when this one cannot be reached or refuses for a passing reason.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fallback: Option<FallbackModel>,
+    pub fallback: Option<Box<FallbackModel>>,
     /// Whether the bodies of what programs ask through the gateway are kept, in `model/bodies.ndjson`.
     #[serde(skip_serializing_if = "is_default")]
     pub keep_bodies: bool,
@@ -177,7 +177,7 @@ pub struct ModelChange {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub protocol: Option<ModelProtocol>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fallback: Option<FallbackModel>,
+    pub fallback: Option<Box<FallbackModel>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_bodies: Option<bool>,
 }
