@@ -61,7 +61,7 @@ impl PlaceArgs {
             .recursive(true)
             .mode(0o700)
             .create(home)
-            .map_err(|err| Error::from(err).about(&home.display().to_string()))?;
+            .map_err(|err| Error::from(err).about(home.display().to_string()))?;
         let binds = self.bind.iter().map(|text| text.parse::<ExtraBind>().map_err(|error| error.about(text)));
         Ok(Additions {
             env,

@@ -37,7 +37,7 @@ pub struct ActiveRuns(Mutex<BTreeSet<String>>);
 /// Serves one connection until its end, or until the host goes down.
 pub async fn serve(host: Arc<HostState>, mut lines: Lines, down: CancellationToken) {
     let request = match lines.next::<ToHost>().await {
-        Ok(Some((ToHost::Run(request), _))) => request,
+        Ok(Some((ToHost::Run(request), _))) => *request,
         Ok(None) => return,
         Ok(Some(_)) => return refuse(&mut lines, Error::invalid("the first message is `run`")).await,
         Err(error) => return refuse(&mut lines, error).await,

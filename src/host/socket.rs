@@ -117,5 +117,5 @@ impl Drop for CountedConnection {
 fn bind(state: &Path) -> Result<UnixListener> {
     let directory = std::fs::File::open(state)?;
     let short = format!("/proc/self/fd/{}/{NAME}", directory.as_raw_fd());
-    UnixListener::bind(short).map_err(|err| Error::from(err).about(&state.join(NAME).display().to_string()))
+    UnixListener::bind(short).map_err(|err| Error::from(err).about(state.join(NAME).display().to_string()))
 }

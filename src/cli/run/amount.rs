@@ -18,7 +18,7 @@ pub fn parse(text: &str) -> Result<BudgetLimits> {
     let tokens = |factor: f64| {
         let all = (number * factor).round();
         // Beyond this an f64 does not count by ones.
-        (all >= 1.0 && all <= 9e15).then_some(all as u64)
+        (1.0..=9e15).contains(&all).then_some(all as u64)
     };
     let tokens = match unit.trim() {
         "usd" if number > 0.0 => return Ok(BudgetLimits { money: Some(number), ..BudgetLimits::default() }),

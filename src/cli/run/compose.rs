@@ -28,7 +28,7 @@ impl std::str::FromStr for ExtraBind {
             return Err(Error::invalid("a bind is HOST, HOST:PLACE, HOST:ro or HOST:PLACE:ro"));
         }
         let source = std::path::absolute(source)?;
-        let source = source.canonicalize().map_err(|err| Error::from(err).about(&source.display().to_string()))?;
+        let source = source.canonicalize().map_err(|err| Error::from(err).about(source.display().to_string()))?;
         let target = target.map_or_else(|| source.clone(), PathBuf::from);
         if !target.is_absolute() {
             return Err(Error::invalid(format!("the place `{}` is not absolute", target.display())));

@@ -31,7 +31,7 @@ impl Connection {
         let mut said = String::new();
         loop {
             if let Some(mut connection) = Connection::open(state) {
-                connection.send(&ToHost::Run(request.clone()))?;
+                connection.send(&ToHost::Run(Box::new(request.clone())))?;
                 match connection.next() {
                     Ok(Some(FromHost::Started(started))) => return Ok((connection, started)),
                     Ok(Some(FromHost::Refused(error))) => return Err(error.into()),

@@ -70,7 +70,7 @@ fn look_up(name: &str, path: &OsStr) -> Option<PathBuf> {
 }
 
 fn real(path: &Path) -> Result<PathBuf> {
-    path.canonicalize().map_err(|err| Error::from(err).about(&path.display().to_string()))
+    path.canonicalize().map_err(|err| Error::from(err).about(path.display().to_string()))
 }
 
 /// What a sandbox shows anyway.

@@ -32,7 +32,7 @@ pub fn profile(name: &str) -> Result<ProgramProfile, Failure> {
         match std::fs::read_to_string(&file) {
             Ok(text) => return Ok(ProgramProfile::parse(&file.display().to_string(), &text)?),
             Err(err) if err.kind() == std::io::ErrorKind::NotFound => (),
-            Err(err) => return Err(Error::from(err).about(&file.display().to_string()).into()),
+            Err(err) => return Err(Error::from(err).about(file.display().to_string()).into()),
         }
     }
     let page = library::embedded().into_iter().find(|page| page.path == format!("programs/{word}.json"));

@@ -14,7 +14,7 @@ use acheron_sandbox::Plan;
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToHost {
     /// The first message.
-    Run(RunRequest),
+    Run(Box<RunRequest>),
     /// Comes with a listener at this port of the sandbox.
     Listener { port: u16 },
     /// The program has ended.
