@@ -92,7 +92,7 @@ fn program(address: SocketAddr, next: &AtomicUsize, stop: &AtomicBool) {
     while !stop.load(Ordering::SeqCst) {
         let number = next.fetch_add(1, Ordering::SeqCst);
         let id = format!("n{number}");
-        let body = json!({"model": id, "user": id, "stream": number % 2 == 0, "max_tokens": 100,
+        let body = json!({"model": id, "user": id, "stream": number.is_multiple_of(2), "max_tokens": 100,
             "stream_options": {"include_usage": true}, "messages": [{"role": "user", "content": "go"}]})
         .to_string();
         let Ok(mut stream) = TcpStream::connect(address) else { return };
