@@ -1,5 +1,6 @@
 //! `acheron exec`.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -13,7 +14,7 @@ use super::run::{compose, find};
 use super::{CommandResult, Failure, root};
 use crate::services::terminal;
 use acheron_base::{Code, Error};
-use acheron_sandbox::{ForegroundEnd, Plan};
+use acheron_sandbox::{ForegroundEnd, PATH, Plan};
 
 /// Run a program in an agent's sandbox, as that agent.
 ///
@@ -60,14 +61,13 @@ impl ExecArgs {
     }
 }
 
-/// Puts the command into the plan. A program that lies outside of the system comes with what it needs; one that is only
-/// there inside, in a project for example, is found inside.
+/// Puts the command into the plan. A program of the system is found inside; one that only the caller's PATH has comes with
+/// what it needs.
 fn program(plan: &mut Plan, command: &[String]) {
     let (name, arguments) = (&command[0], command[1..].to_vec());
-    let found = if name.contains('/') {
-        None
-    } else {
-        find::find(name, &std::env::var_os("PATH").unwrap_or_default()).ok().filter(|found| !found.binds.is_empty())
+    let found = match name.contains('/') || find::find(name, OsStr::new(PATH)).is_ok() {
+        true => None,
+        false => find::find(name, &std::env::var_os("PATH").unwrap_or_default()).ok(),
     };
     match found {
         Some(found) => compose::add_program(plan, &found, arguments),

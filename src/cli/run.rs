@@ -19,7 +19,7 @@ use clap::Args;
 use super::exec::not_started;
 use super::place::PlaceArgs;
 use super::{CommandResult, Failure, mount, root};
-use crate::host::runs::messages::{FromHost, RunRequest, ToHost};
+use crate::host::runs::messages::{FromHost, ProgramRequest, ToHost};
 use crate::services::terminal;
 use acheron_base::Error;
 use acheron_sandbox::ForegroundEnd;
@@ -83,7 +83,7 @@ impl RunArgs {
             return plan::show(&self, &directory, &state, &profile);
         }
         let found = plan::found(name, &profile)?;
-        let request = RunRequest {
+        let request = ProgramRequest {
             program: plan::word(name),
             agent: self.agent.clone(),
             directory: directory.clone(),

@@ -25,7 +25,7 @@ use crate::gateway::{GatewayClient, GatewayGuard};
 use crate::services::terminal::{Look, RunningProgram};
 use crate::spec::{AgentSpec, Budget, ModelChange, ModelKind, is_id};
 use acheron_base::{Error, Result, blocking, quoted};
-use messages::{FromHost, RunRecord, RunRequest, RunStarted, ToHost};
+use messages::{FromHost, ProgramRequest, RunRecord, RunStarted, ToHost};
 
 /// The time after which the watcher of projects has told of a change.
 const LAST_CHANGES: Duration = Duration::from_millis(150);
@@ -42,7 +42,7 @@ pub async fn serve(host: Arc<HostState>, mut lines: Lines, down: CancellationTok
         Ok(Some(_)) => return refuse(&mut lines, Error::invalid("the first message is `run`")).await,
         Err(error) => return refuse(&mut lines, error).await,
     };
-    let mut run = match Run::begin(&host, request).await {
+    let mut run = match HostedRun::begin(&host, request).await {
         Ok(run) => run,
         Err(error) => return refuse(&mut lines, error).await,
     };
@@ -61,7 +61,7 @@ async fn refuse(lines: &mut Lines, error: Error) {
     _ = lines.send(&FromHost::Refused(error)).await;
 }
 
-struct Run {
+struct HostedRun {
     host: Arc<HostState>,
     agent: String,
     project: String,
@@ -77,8 +77,8 @@ struct Run {
     gateway: Option<GatewayGuard>,
 }
 
-impl Run {
-    async fn begin(host: &Arc<HostState>, request: RunRequest) -> Result<Run> {
+impl HostedRun {
+    async fn begin(host: &Arc<HostState>, request: ProgramRequest) -> Result<HostedRun> {
         let agent = host.runs.enter(host, &request)?;
         let (inner, name) = (host.clone(), agent.clone());
         let begun = blocking(move || {
@@ -91,7 +91,7 @@ impl Run {
             admitted.inspect_err(|_| edit::remove_guest(&inner, &project))
         });
         let (project, before, home, request) = begun.await.inspect_err(|_| host.runs.leave(&agent))?;
-        let started = Run::started(host, &agent, project.clone(), before.clone(), home, &request).await;
+        let started = HostedRun::started(host, &agent, project.clone(), before.clone(), home, &request).await;
         if started.is_err() {
             leave(host, agent, project, before).await;
         }
@@ -104,8 +104,8 @@ impl Run {
         project: String,
         before: Option<Profile>,
         home: PathBuf,
-        request: &RunRequest,
-    ) -> Result<Run> {
+        request: &ProgramRequest,
+    ) -> Result<HostedRun> {
         let mount = host.mount.get().ok_or_else(|| Error::unavailable("the host has no mount"))?;
         let (inner, name) = (Arc::downgrade(host), agent.to_owned());
         let find = move || wiring::surroundings(&*super::upgrade(&inner)?, &name, Look::Again);
@@ -120,7 +120,7 @@ impl Run {
             plan: around.plan(vec![request.program.clone()]),
         };
         let log = host.context.event_logs.of(agent)?;
-        Ok(Run {
+        Ok(HostedRun {
             host: host.clone(),
             agent: agent.to_owned(),
             project,
@@ -214,7 +214,7 @@ impl Run {
     }
 
     async fn end(self) {
-        let Run { host, agent, project, before, program, gateway, .. } = self;
+        let HostedRun { host, agent, project, before, program, gateway, .. } = self;
         drop((program, gateway));
         leave(&host, agent, project, before).await;
     }
@@ -245,7 +245,7 @@ const ABOUT: &str = "A program of the operator's, run with `acheron run`.";
 
 impl ActiveRuns {
     /// The name of the agent as which a program will run; no other program runs under it meanwhile.
-    fn enter(&self, host: &HostState, request: &RunRequest) -> Result<String> {
+    fn enter(&self, host: &HostState, request: &ProgramRequest) -> Result<String> {
         let mut active = self.0.lock();
         if let Some(named) = &request.agent {
             if !is_id(named) {
@@ -278,7 +278,7 @@ impl ActiveRuns {
 }
 
 /// Lets the agent in, or gives it the project; returns the profile that it had before.
-fn admit(host: &Arc<HostState>, agent: &str, project: &str, request: &RunRequest) -> Result<Option<Profile>> {
+fn admit(host: &Arc<HostState>, agent: &str, project: &str, request: &ProgramRequest) -> Result<Option<Profile>> {
     let known = host.profiles.get(agent).ok();
     let entry = host.current.spec().agents.get(agent).cloned();
     let mut profile =

@@ -127,6 +127,7 @@ fn spec(server: &FakeModelServer, model: &Value) -> String {
 const WHOLE_TREE: &str = r#"
     echo go > agents/self/chat/control/input
     cat agents/self/chat/latest.txt
+    until jq -e '.progress.index == "ready"' agents/self/recall/status.json > /dev/null; do sleep 0.05; done
     find agents/self/ projects \( -name thoughts -o -name sources -o -name next.json \) -prune -o -type f -print | LC_ALL=C sort | while read -r file; do
         echo "== $file"
         timeout 60 cat "$file" | sed -E '/"kind":"change"/d; s/"seq":[0-9]+/"seq":0/g; s/"(inode|device)": ?[0-9]+/"\1":0/g; s/"host": ?"[0-9.]+"/"host":0/g; s/"ms":[0-9]+/"ms":0/g; s/done in [0-9]+ ms/done/; s/(openai|anthropic):m/MODEL/g;

@@ -98,7 +98,9 @@ fn code(text: &str) -> Vec<String> {
 fn paths(code: &str) -> Vec<String> {
     static FILE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^[A-Za-z0-9_<>.-]+\.(json|md|txt|ndjson|rs|py|sh|service)$").unwrap());
-    if code.trim_start().starts_with(['{', '"', '[']) {
+    let method = ["GET ", "HEAD ", "POST "].iter().any(|method| code.starts_with(method));
+    // What stands after a method is an address of HTTP.
+    if method || code.trim_start().starts_with(['{', '"', '[']) {
         return Vec::new();
     }
     let words = code.split(|c: char| c.is_whitespace() || c == '\'').map(|word| {

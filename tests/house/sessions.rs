@@ -34,6 +34,7 @@ fn the_tree_lists_without_an_error() {
             events
             jobs
             memory
+            model
             mounts
             phases
             prompts

@@ -54,6 +54,8 @@ fn a_process_in_there_is_that_agent_and_sees_its_own_and_nothing_else() {
         "#,
         expect![[r#"
             /:
+            AGENTS.md
+            README.md
             agents
             bin
             dev

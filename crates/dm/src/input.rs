@@ -176,7 +176,9 @@ pub fn parse(text: &str, extra: &[Extra]) -> Result<Input, Refusal> {
         return Err(Refusal::new(format!("the body is longer than {LONGEST} characters")));
     }
     let body = body.trim().to_owned();
-    if let Some(at) = body.find(" --risk").or_else(|| body.find(" --intent")) {
+    // A question may be about a flag.
+    let flag = body.find(" --risk").or_else(|| body.find(" --intent")).filter(|_| header != Header::Ooc);
+    if let Some(at) = flag {
         let (before, flag) = (clip(body[..at].trim(), 40), clip(body[at..].trim(), 30));
         let example = format!("[{}]{{{before}}} {flag}", header.name());
         return Err(Refusal { sentence: "flags stand after the braces".into(), example });

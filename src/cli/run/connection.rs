@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli::Failure;
 use crate::host::SOCKET;
-use crate::host::runs::messages::{FromHost, RunRequest, RunStarted, ToHost};
+use crate::host::runs::messages::{FromHost, ProgramRequest, RunStarted, ToHost};
 use acheron_base::{Error, Result};
 
 /// How long a host may take to come up: two commands may start one at the same time, or the last one be on its way out.
@@ -25,7 +25,7 @@ impl Connection {
     pub fn begin(
         state: &Path,
         spec: Option<&Path>,
-        request: &RunRequest,
+        request: &ProgramRequest,
     ) -> Result<(Connection, Box<RunStarted>), Failure> {
         let until = Instant::now() + PATIENCE;
         let mut said = String::new();

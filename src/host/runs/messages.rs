@@ -14,7 +14,7 @@ use acheron_sandbox::Plan;
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToHost {
     /// The first message.
-    Run(Box<RunRequest>),
+    Run(Box<ProgramRequest>),
     /// Comes with a listener at this port of the sandbox.
     Listener { port: u16 },
     /// The program has ended.
@@ -24,7 +24,7 @@ pub enum ToHost {
 /// A program that wants to run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RunRequest {
+pub struct ProgramRequest {
     /// Its name, for the record.
     pub program: String,
     /// The agent as which it runs; otherwise one that is named after the program.
