@@ -127,6 +127,7 @@ fn spec(server: &FakeModelServer, model: &Value) -> String {
 const WHOLE_TREE: &str = r#"
     echo go > agents/self/chat/control/input
     cat agents/self/chat/latest.txt
+    ls agents/self/recall/nodes > /dev/null
     until jq -e '.progress.index == "ready"' agents/self/recall/status.json > /dev/null; do sleep 0.05; done
     find agents/self/ projects \( -name thoughts -o -name sources -o -name next.json \) -prune -o -type f -print | LC_ALL=C sort | while read -r file; do
         echo "== $file"
