@@ -152,6 +152,12 @@ fn what_other_programs_obey_cannot_be_changed_under_either_name() {
     let said = machine.said(&["sh", "-c", script]);
     assert!(said.starts_with("over\n") && said.matches("Read-only file system").count() >= 4, "{said}");
     assert!(!machine.at("project/.git/hooks/pre-commit").exists() && !machine.at("project/.claude").exists());
+    // What is not protected can be changed under every name, and so can the directory above, which is the sandbox's own.
+    let script =
+        "mkdir $PWD/new /projects/project/fs/other && echo x > $PWD/new/x && cd $(mktemp -d) && touch y && pwd";
+    let said = machine.said(&["sh", "-c", script]);
+    assert!(said.starts_with("/tmp/tmp.") && machine.at("project/new/x").exists(), "{said}");
+    assert!(machine.at("project/other").is_dir());
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod listener;
 mod perform;
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 use rustix::io::Errno;
 
@@ -17,14 +18,14 @@ use super::write_grants::WritableTree;
 use calls::Call;
 pub(super) use calls::{OPEN_FLAGS, OPENINGS, WATCHED};
 pub(super) use listener::{Listener, install};
-use perform::{Caller, Outcome, Room};
+use perform::{Caller, ELSEWHERE, Outcome, Room};
 
 /// Answers the calls of one sandbox.
 pub(super) struct Broker {
     listener: Listener,
     trees: Vec<WritableTree>,
-    /// Whether the programs have a root of their own.
-    inside: bool,
+    /// The directories in which nothing is served, of those that are the sandbox's own.
+    elsewhere: Vec<&'static str>,
     /// The files and directories that were made.
     pub made: MadeFiles,
 }
@@ -45,9 +46,11 @@ impl MadeFiles {
 }
 
 impl Broker {
-    /// `limit` is how many files and directories may be made.
+    /// `inside` says whether the programs have a root of their own; `limit` is how many files and directories may be made.
     pub fn new(listener: Listener, trees: Vec<WritableTree>, inside: bool, limit: u64) -> Broker {
-        Broker { listener, trees, inside, made: MadeFiles { count: 0, limit } }
+        let free = |place: &&&str| inside && !trees.iter().any(|tree| tree.lies_in(Path::new(place)));
+        let elsewhere = ELSEWHERE.iter().filter(free).copied().collect();
+        Broker { listener, trees, elsewhere, made: MadeFiles { count: 0, limit } }
     }
 
     /// Ready when a program waits.
@@ -59,7 +62,7 @@ impl Broker {
     /// be written.
     pub fn answer(&mut self, full: bool) {
         let Some(stopped) = self.listener.next() else { return };
-        let caller = Caller { thread: stopped.thread, inside: self.inside };
+        let caller = Caller { thread: stopped.thread, elsewhere: &self.elsewhere };
         let outcome = match Call::read(stopped.number, &stopped.arguments) {
             Some(call) => {
                 let room = Room { full, made: &mut self.made };

@@ -103,6 +103,11 @@ impl WritableTree {
         path.starts_with(&self.top) && path != self.top
     }
 
+    /// Whether the whole tree lies in a directory, or is it.
+    pub fn lies_in(&self, place: &Path) -> bool {
+        self.top.starts_with(place)
+    }
+
     /// The length of the path of its top.
     pub fn depth(&self) -> usize {
         self.top.components().count()

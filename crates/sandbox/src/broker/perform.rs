@@ -26,10 +26,10 @@ pub(super) enum Outcome {
 }
 
 /// The thread that made a call.
-pub(super) struct Caller {
+pub(super) struct Caller<'a> {
     pub thread: i32,
-    /// Whether it has a root of its own.
-    pub inside: bool,
+    /// Where nothing is served.
+    pub elsewhere: &'a [&'static str],
 }
 
 /// A name in a directory that is held open.
@@ -43,7 +43,7 @@ struct Name {
 }
 
 /// Paths of the sandbox itself and of the tree: nothing in them is reserved, and they are left alone.
-const ELSEWHERE: [&str; 8] = ["/agents", "/dev", "/global", "/meta", "/nodes", "/proc", "/tmp", "/usr"];
+pub(super) const ELSEWHERE: [&str; 8] = ["/agents", "/dev", "/global", "/meta", "/nodes", "/proc", "/tmp", "/usr"];
 
 /// What may still be written and made in the trees.
 pub(super) struct Room<'a> {
@@ -67,7 +67,7 @@ impl Room<'_> {
 /// Decides about a call; `valid` says whether its caller is still there after its memory was read.
 pub(super) fn decide(
     trees: &[WritableTree],
-    caller: &Caller,
+    caller: &Caller<'_>,
     call: &Call,
     mut room: Room<'_>,
     valid: impl Fn() -> bool,
@@ -150,7 +150,7 @@ fn may_lead(trees: &[WritableTree], name: &Name) -> bool {
 }
 
 /// Two names, of which one is served here, and none has to do with a reserved one.
-fn both(trees: &[WritableTree], caller: &Caller, from: PathArg, path: PathArg) -> Option<(Name, Name)> {
+fn both(trees: &[WritableTree], caller: &Caller<'_>, from: PathArg, path: PathArg) -> Option<(Name, Name)> {
     let (from, name) = (caller.name(from)?, caller.name(path)?);
     let reserved =
         |name: &Name| trees.iter().any(|tree| tree.holds(&name.path) && tree.relation(&name.path) != Relation::Free);
@@ -159,7 +159,7 @@ fn both(trees: &[WritableTree], caller: &Caller, from: PathArg, path: PathArg) -
     (served && plain && !reserved(&from) && !reserved(&name)).then_some((from, name))
 }
 
-fn open(trees: &[WritableTree], caller: &Caller, name: &Name, flags: i32, mode: u32) -> Outcome {
+fn open(trees: &[WritableTree], caller: &Caller<'_>, name: &Name, flags: i32, mode: u32) -> Outcome {
     let Some(tree) = serving(trees, &name.path) else { return Outcome::Native };
     // An unnamed file has no name that could be reserved.
     let unnamed = flags & libc::O_TMPFILE == libc::O_TMPFILE;
@@ -183,13 +183,13 @@ fn open(trees: &[WritableTree], caller: &Caller, name: &Name, flags: i32, mode: 
     }
 }
 
-impl Caller {
+impl Caller<'_> {
     /// The name that a call concerns; `None` if it is none that is served here.
     fn name(&self, path: PathArg) -> Option<Name> {
         let text = self.text(path.address)?;
         let bytes = text.as_bytes();
         let whole = Path::new(OsStr::from_bytes(bytes));
-        if self.inside && ELSEWHERE.iter().any(|elsewhere| whole.starts_with(elsewhere)) {
+        if self.elsewhere.iter().any(|elsewhere| whole.starts_with(elsewhere)) {
             return None;
         }
         let trimmed = &bytes[..bytes.iter().rposition(|byte| *byte != b'/')? + 1];
