@@ -77,7 +77,8 @@ impl RunArgs {
             Some(dir) => state_at(dir)?,
             None => mount::state(self.state.as_deref(), None, &directory)?,
         };
-        let profile = plan::profile(name)?;
+        let tree = self.root.clone().unwrap_or_else(|| connection::tree_of(&state));
+        let profile = plan::profile(name, &tree, self.spec.as_deref())?;
         let budget = self.budget.as_deref().map(amount::parse).transpose()?.unwrap_or_default();
         if self.dry_run {
             return plan::show(&self, &directory, &state, &profile);

@@ -210,6 +210,27 @@ fn what_cannot_be_done_is_refused_with_the_reason() {
 }
 
 #[test]
+fn the_profile_that_the_host_shows_is_the_one_that_counts() {
+    let machine = Machine::new();
+    std::fs::create_dir_all(machine.at("library/programs")).unwrap();
+    std::fs::write(machine.at("library/Index.md"), "# Mine\n").unwrap();
+    let library = machine.at("library");
+    std::fs::write(library.join("programs/env.json"), r#"{"env": {"MINE": "{gateway}/x"}}"#).unwrap();
+    let spec = serde_json::json!({"agents": {"charon": {}}, "projects": {}, "library": library});
+    std::fs::write(machine.at("spec.json"), spec.to_string()).unwrap();
+    let file = machine.at("spec.json");
+    let said = machine.said(&["--spec", file.to_str().unwrap(), "env"]);
+    assert!(said.contains("MINE=http://127.0.0.1:4141/x\n") && !said.contains("OPENAI_BASE_URL"), "{said}");
+    let networked = serde_json::json!({"agents": {"free": {}}, "projects": {}, "sandbox": {"network": ["free"]}});
+    std::fs::write(machine.at("networked.json"), networked.to_string()).unwrap();
+    let (file, state) = (machine.at("networked.json"), machine.at("state/other"));
+    let words = ["--state", state.to_str().unwrap(), "--spec", file.to_str().unwrap(), "--agent", "free", "env"];
+    let said = machine.said(&words);
+    assert!(said.contains("free shares the network of the machine") && !said.contains("OPENAI_BASE_URL"), "{said}");
+    until("the hosts have gone", || !machine.mounted());
+}
+
+#[test]
 fn a_dry_run_shows_the_plan_and_starts_nothing() {
     let machine = Machine::new();
     let said = machine.said(&["--dry-run", "--budget", "2usd", "codex", "exec", "hi"]);

@@ -11,6 +11,7 @@ use super::{GATEWAY_PORT, RunArgs};
 use crate::cli::{CommandResult, Failure, say};
 use crate::host::library;
 use crate::host::runs::messages::RunStarted;
+use crate::spec::Spec;
 use acheron_base::Error;
 use acheron_sandbox::Plan;
 
@@ -23,23 +24,39 @@ pub fn word(name: &str) -> String {
     file.to_string_lossy().into_owned()
 }
 
-/// What is known of the program: the user's own file, that of the library, or what most programs read.
-pub fn profile(name: &str) -> Result<ProgramProfile, Failure> {
+/// What is known of the program: the user's own file, that of the library which the host shows, or what most programs read.
+/// `tree` is where the host is mounted, if it is; one that is started shows the library of its mountspec.
+pub fn profile(name: &str, tree: &Path, spec: Option<&Path>) -> Result<ProgramProfile, Failure> {
     let word = word(name);
     let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let config = config.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
-    if let Some(file) = config.map(|config| config.join("acheron/programs").join(format!("{word}.json"))) {
+    let own = config.map(|config| config.join("acheron/programs"));
+    let shown = tree.join("global/library");
+    let library = match (shown.is_dir(), spec) {
+        (true, _) => Some(shown),
+        // The host is started at the root of the machine.
+        (false, Some(spec)) => Spec::load(spec)?.library.map(|folder| Path::new("/").join(folder)),
+        (false, None) => None,
+    };
+    let places = own.into_iter().chain(library.iter().map(|library| library.join("programs")));
+    for file in places.map(|place| place.join(format!("{word}.json"))) {
         match std::fs::read_to_string(&file) {
             Ok(text) => return Ok(ProgramProfile::parse(&file.display().to_string(), &text)?),
             Err(err) if err.kind() == std::io::ErrorKind::NotFound => (),
             Err(err) => return Err(Error::from(err).about(file.display().to_string()).into()),
         }
     }
-    let page = library::embedded().into_iter().find(|page| page.path == format!("programs/{word}.json"));
+    // A library of the operator's own takes the place of ours as a whole.
+    let page = if library.is_some() { None } else { embedded(&word) };
     Ok(match page {
-        Some(page) => ProgramProfile::parse(&word, &page.text)?,
+        Some(page) => ProgramProfile::parse(&word, &page)?,
         None => ProgramProfile::unknown(),
     })
+}
+
+fn embedded(word: &str) -> Option<String> {
+    let page = library::embedded().into_iter().find(|page| page.path == format!("programs/{word}.json"));
+    page.map(|page| page.text)
 }
 
 /// The program on this machine.
@@ -88,9 +105,16 @@ pub fn complete(
     env.extend(std::mem::take(&mut more.env));
     more.env = env;
     compose::add_program(&mut plan, found, profile.arguments(given, &values));
-    if !plan.network {
-        plan.listen = vec![GATEWAY_PORT];
+    if plan.network {
+        // The address of the gateway would be the machine's own, where anybody may listen.
+        let said =
+            format!("{} shares the network of the machine, where the gateway cannot be its alone", started.agent);
+        return Err(Failure::hint(
+            Error::invalid(said),
+            "take the agent out of sandbox.network, or name another agent",
+        ));
     }
+    plan.listen = vec![GATEWAY_PORT];
     if let Some((home, _)) = &more.home {
         profile.settle(home, &values)?;
     }
