@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use super::budget::{BudgetLimits, Spent, Standing, passed, standing};
 use crate::model::{Prices, Usage};
+use crate::state::audit::{self, Record};
 use crate::state::spending::{self, SpendingRow};
 use acheron_base::{Clock, Error, Result};
 use acheron_store::{Store, Tx, Written};
@@ -419,9 +420,14 @@ impl Reservation {
         let mut state = self.ledger.0.state.lock();
         let passed = state.spend(&payers, Some(self.number), &self.used);
         drop(state);
-        let (number, row) = (self.number, row_of(&self.used));
+        let (number, row, at_ms) = (self.number, row_of(&self.used), self.ledger.0.clock.now_ms());
         let change = move |tx: &Tx<'_>| {
             also(tx)?;
+            if row.rounds > 0 {
+                let asked = Record::new(at_ms, "model").with("payer", payers.first().map_or("", String::as_str));
+                let asked = asked.with("rounds", row.rounds).with("input", row.input).with("output", row.output);
+                audit::note(tx, &asked.with("money", row.money));
+            }
             spending::settle(tx, number, &payers, &row)
         };
         let written = self.ledger.0.store.write_then(change, move |()| then());

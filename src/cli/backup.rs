@@ -24,14 +24,19 @@ pub struct BackupArgs {
 
 impl BackupArgs {
     pub fn run(self) -> CommandResult {
-        let state = match (self.state, self.root) {
-            (Some(state), _) => state,
-            (None, Some(root)) => mounted_state(&root::find(&root)?.path)?,
-            (None, None) => only_state()?,
-        };
+        let state = state_of(self.state, self.root)?;
         crate::state::backup::backup(&state, &self.file)?;
         println!("{} is a backup of {}", self.file.display(), state.display());
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The state directory that is named, that of the named mount, or that of the only mount.
+pub(super) fn state_of(state: Option<PathBuf>, root: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    match (state, root) {
+        (Some(state), _) => Ok(state),
+        (None, Some(root)) => mounted_state(&root::find(&root)?.path),
+        (None, None) => only_state(),
     }
 }
 

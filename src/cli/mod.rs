@@ -1,5 +1,6 @@
 //! The command line: one file per command. Uses every other module; nothing else knows clap.
 
+mod audit;
 mod backup;
 mod chat;
 mod check;
@@ -16,6 +17,7 @@ mod plain_text;
 mod restore;
 mod root;
 mod run;
+mod since;
 mod status;
 mod tool;
 mod unmount;
@@ -68,6 +70,7 @@ enum CliCommand {
     Status(status::StatusArgs),
     Tool(tool::ToolArgs),
     Chat(chat::ChatArgs),
+    Audit(audit::AuditArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
     Check(check::CheckArgs),
@@ -120,6 +123,7 @@ pub fn run() -> ExitCode {
         CliCommand::Status(it) => it.run(),
         CliCommand::Tool(it) => it.run(),
         CliCommand::Chat(it) => it.run(),
+        CliCommand::Audit(it) => it.run(),
         CliCommand::Backup(it) => it.run(),
         CliCommand::Restore(it) => it.run(),
         CliCommand::Check(it) => it.run(),

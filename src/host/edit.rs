@@ -12,7 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{HostState, health, lifecycle, programs, projects, protected_paths, sandbox_level, wiring};
+use super::{HostState, audit_lines, health, lifecycle, programs, projects, protected_paths, sandbox_level, wiring};
 use crate::agent::profiles::Profile;
 use crate::spec::{Bind, ProjectSpec, Spec};
 use acheron_base::watch::FileWatcher;
@@ -213,6 +213,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     host.context.event_logs.quotas.set(host.current.spec().limits);
     wiring::end_outdated_programs(host);
     health::look(host);
+    audit_lines::policy_changed(host, &changed);
     let error = (!faults.is_empty()).then(|| faults.join("; "));
     EditOutcome { at_ms, changed, at_next_mount, failed: error.is_some(), error }
 }

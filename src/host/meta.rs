@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::audit_file::AuditFile;
 use super::{HostState, health, upgrade};
 use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::Code;
@@ -15,6 +16,7 @@ use acheron_vfs::{Caller, Listing, live, pretty, text};
 pub fn directory(host: &Arc<HostState>) -> Listing {
     let (healthy, counted, bindings) = (Arc::downgrade(host), Arc::downgrade(host), host.shared.bindings.clone());
     Listing::default()
+        .file("audit.ndjson", AuditFile::new(host))
         .file("protocol.json", text(pretty(&protocol())))
         .file("health.json", live(move |caller| Ok(pretty(&health(&upgrade(&healthy)?, caller)))))
         .file("metrics.json", live(move |_| Ok(pretty(&metrics(&*upgrade(&counted)?)))))

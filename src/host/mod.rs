@@ -4,6 +4,8 @@
 //! stands in the tree refers to the host by `Weak`. So a host that is dropped is gone. Used by `src/cli` alone.
 
 mod agent_dirs;
+mod audit_file;
+mod audit_lines;
 pub mod binds;
 mod caller_identity;
 mod edit;
@@ -42,6 +44,7 @@ use crate::events::EventLogs;
 use crate::jobs::{JobStore, Jobs};
 use crate::service::ServiceContext;
 use crate::spec::{ServedBy, Spec};
+use crate::state::audit::AuditSize;
 use acheron_base::watch::FileWatcher;
 use acheron_base::{Clock, Ids, Random, Result};
 use acheron_fuse::Mount;
@@ -86,9 +89,9 @@ impl Host {
         let more = [Some(options.state.as_path()), options.mountpoint.as_deref()];
         programs::check(&options.spec, &options.here, more)?;
         sandbox_level::check(&options.spec)?;
-        let store = crate::state::open(&options.state)?;
+        let (store, audit) = crate::state::open_with_audit(&options.state, &options.clock)?;
         let decided = recover::make_files(&store)?;
-        let (host, filling) = open(options, store)?;
+        let (host, filling) = open(options, store, audit)?;
         let host = Arc::new(host);
         acheron_sandbox::remove_stale_groups();
         let recovered = recover::jobs(&host, decided)?;
@@ -107,6 +110,7 @@ impl Host {
         tidy::now_and_then(&host);
         health::look(&host);
         health::follow_symbols(&host);
+        audit_lines::started(&host);
         Ok(Host { state: host, tree, mount: None, following: None, socket: None })
     }
 
@@ -184,12 +188,13 @@ impl Drop for Host {
     fn drop(&mut self) {
         self.end_work();
         drop(self.mount.take());
+        audit_lines::stopped(&self.state);
         self.state.store.close();
     }
 }
 
 /// Opens the state of a host. There is no tree yet.
-fn open(options: Options, store: Store) -> Result<(HostState, Filling)> {
+fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, Filling)> {
     let Options { spec, here, state, mountpoint, clock, random } = options;
     let profiles = Arc::new(AgentProfiles::open(&spec, &state)?);
     let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
@@ -216,6 +221,7 @@ fn open(options: Options, store: Store) -> Result<(HostState, Filling)> {
         paths: HostPaths { here, state, mountpoint, mountspec: Default::default(), library },
         identity,
         store,
+        audit,
         context,
         access,
         profiles,

@@ -10,7 +10,7 @@ use super::refusal_rate::{Noted, RefusalRate};
 use crate::contract::Effect;
 use crate::policy::{self, Action, Policy, PrincipalCaller};
 use crate::service::{ServiceAccess, ServiceContext};
-use crate::state::audit;
+use crate::state::audit::{self, Record};
 use acheron_base::{Clock, Error, Result};
 use acheron_store::Store;
 use acheron_vfs::{Access, AccessControl, Caller};
@@ -67,11 +67,23 @@ impl PolicyAccess {
         };
         drop(self.store.write(move |tx| {
             if omitted > 0 {
-                let reason = format!("{omitted} more refusals shortly before are not listed one by one");
-                audit::insert(tx, &audit::AuditEntry { path: String::new(), reason, ..entry.clone() })?;
+                let more = Record::new(entry.at_ms, "denied").with("principal", entry.principal.as_str());
+                audit::note(tx, &more.with("count", omitted));
             }
             audit::insert(tx, &entry)
         }));
+    }
+
+    /// Tells of refusals that were only counted, once their flood has ended.
+    pub fn tell_counted(&self) {
+        let at_ms = self.clock.now_ms();
+        for (principal, omitted) in self.rate.counted(at_ms) {
+            let record = Record::new(at_ms, "denied").with("principal", principal).with("count", omitted);
+            drop(self.store.write(move |tx| {
+                audit::note(tx, &record);
+                Ok(())
+            }));
+        }
     }
 
     /// How many were refused.

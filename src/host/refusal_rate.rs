@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 /// The refusals of one principal that are written down in one period.
 const EACH: u64 = 50;
 /// The length of a period in milliseconds.
-const PERIOD_MS: u64 = 1000;
+const PERIOD_MS: u64 = 60_000;
 /// The number of principals that are remembered: agents come and go.
 const PRINCIPALS: usize = 1024;
 
@@ -54,6 +54,21 @@ impl RefusalRate {
     }
 }
 
+impl RefusalRate {
+    /// The principals of which refusals were only counted in a period that is over, and how many: a flood that has ended is
+    /// told, too.
+    pub fn counted(&self, now_ms: u64) -> Vec<(String, u64)> {
+        let mut principals = self.0.lock();
+        let over = principals.iter_mut().filter(|(_, period)| now_ms >= period.since_ms + PERIOD_MS);
+        let counted = over.filter(|(_, period)| period.refused > EACH).map(|(principal, period)| {
+            let omitted = period.refused - EACH;
+            *period = Period::default();
+            (principal.clone(), omitted)
+        });
+        counted.collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,5 +82,11 @@ mod tests {
         assert_eq!(rate.note("agent:one", 5), Noted::Written { omitted: 0 });
         assert_eq!(rate.note("agent:many", 5 + PERIOD_MS), Noted::Written { omitted: 1000 });
         assert_eq!(rate.note("agent:many", 6 + PERIOD_MS), Noted::Written { omitted: 0 });
+        for _ in 0..EACH + 7 {
+            rate.note("agent:ended", 9);
+        }
+        assert_eq!(rate.counted(10), []);
+        assert_eq!(rate.counted(9 + PERIOD_MS), [("agent:ended".to_owned(), 7)]);
+        assert_eq!(rate.counted(9 + PERIOD_MS), []);
     }
 }

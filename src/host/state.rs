@@ -18,6 +18,7 @@ use crate::agent::own_model::AgentModels;
 use crate::agent::profiles::AgentProfiles;
 use crate::gateway::Gateway;
 use crate::service::ServiceContext;
+use crate::state::audit::AuditSize;
 use acheron_base::{ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
 use acheron_store::Store;
@@ -29,6 +30,7 @@ pub struct HostState {
     pub paths: HostPaths,
     pub identity: HostIdentity,
     pub store: Store,
+    pub audit: AuditSize,
     pub context: Arc<ServiceContext>,
     pub access: Arc<PolicyAccess>,
     pub profiles: Arc<AgentProfiles>,

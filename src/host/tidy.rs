@@ -4,10 +4,13 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::HostState;
+use crate::state::audit::AuditLimits;
 use crate::state::{self, Pruned, RetentionLimits};
 use acheron_base::{Code, Result, blocking};
 
 const NOW_AND_THEN: Duration = Duration::from_secs(600);
+/// The lines of the audit that are kept; floods of refusals are folded before they get there.
+const AUDIT_LINES: u64 = 1_000_000;
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
 /// Events are smaller than jobs, and one job makes several.
@@ -40,11 +43,15 @@ pub async fn tidy(host: &HostState) -> Result<Pruned> {
     let keep = RetentionLimits {
         jobs: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         events: retention.jobs.saturating_mul(EVENTS_PER_JOB),
-        audit: usize::try_from(retention.jobs).unwrap_or(usize::MAX >> 1),
         job_bytes: host.current.spec().limits.jobs_bytes,
         before_ms: host.context.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };
     let gone = state::prune(&host.store, keep).await?;
+    let (dir, store, size) = (host.paths.state.clone(), host.store.clone(), host.audit.clone());
+    let now_ms = host.context.clock.now_ms();
+    let audit = AuditLimits { lines: AUDIT_LINES, before_ms: keep.before_ms };
+    blocking(move || state::audit::prune(&dir, &store, &size, audit, now_ms)).await?;
+    host.access.tell_counted();
     host.context.event_logs.pruned();
     for agent in host.context.jobs.agents() {
         host.context.jobs.of(&agent).forget(&gone.jobs);

@@ -182,6 +182,9 @@ fn decide(policy: &Policy, principal: &Principal, action: Action, path: &str) ->
     let Some(names) = names(path, id) else {
         return no("a path must not contain NUL".to_owned());
     };
+    if is_for_the_operator(&names) {
+        return no(format!("/{} is for the operator alone", names.join("/")));
+    }
     let mentions = |rule: &Rule| rule.allow.contains(&action) || rule.deny.contains(&action);
     let last = rules.iter().rev().find(|(rule, pattern)| mentions(rule) && pattern.matches(&names));
     match last {
@@ -193,6 +196,13 @@ fn decide(policy: &Policy, principal: &Principal, action: Action, path: &str) ->
         }
         None => no(format!("no rule allows agent {id} to {} /{}", action.name(), names.join("/"))),
     }
+}
+
+/// Parts of the tree that no rule gives to an agent, with all that is below them: what watches agents is not theirs to see.
+const OPERATORS_OWN: &[&[&str]] = &[&["meta", "audit.ndjson"]];
+
+fn is_for_the_operator(names: &[&str]) -> bool {
+    OPERATORS_OWN.iter().any(|own| names.starts_with(own))
 }
 
 /// Whether a path is visible to a principal: the path itself, or something below it, may be read.
@@ -212,6 +222,9 @@ fn reaches(policy: &Policy, principal: &Principal, action: Action, path: &str) -
     }
     let Principal::Agent(id) = principal else { return false };
     let (Some(rules), Some(names)) = (policy.agents.get(id), names(path, id)) else { return false };
+    if is_for_the_operator(&names) {
+        return false;
+    }
     for (rule, pattern) in rules.iter().rev() {
         if rule.deny.contains(&action) {
             if pattern.covers(&names) {

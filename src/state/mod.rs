@@ -21,8 +21,9 @@ pub mod turns;
 
 use std::path::Path;
 
-use acheron_base::Result;
+use acheron_base::{Clock, Result};
 use acheron_store::Store;
+use audit::AuditSize;
 
 pub use purge::purge;
 pub use retention::{Pruned, RetentionLimits, prune};
@@ -41,11 +42,19 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/8-memory-words.sql"),
     include_str!("steps/9-memory-facts.sql"),
     include_str!("steps/11-model-requests.sql"),
+    include_str!("steps/13-audit-chain.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.
 pub fn open(dir: &Path) -> Result<Store> {
-    Store::open(dir, MIGRATIONS)
+    open_with_audit(dir, &Clock::real()).map(|(store, _)| store)
+}
+
+/// The same with another clock, and with the size of the audit, which goes on where it ended.
+pub fn open_with_audit(dir: &Path, clock: &Clock) -> Result<(Store, AuditSize)> {
+    let store = Store::open(dir, MIGRATIONS)?;
+    let size = audit::keep(dir, &store, clock)?;
+    Ok((store, size))
 }
 
 /// Checks the database of a state directory and lists its faults; `None` if there is no database.

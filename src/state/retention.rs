@@ -1,6 +1,6 @@
 //! Deletes expired records in the background, in small transactions so that other writers do not wait. Used by `host`.
 
-use super::{audit, events, jobs, model_requests};
+use super::{events, jobs, model_requests};
 use acheron_base::Result;
 use acheron_store::Store;
 
@@ -14,8 +14,6 @@ pub struct RetentionLimits {
     pub jobs: usize,
     /// Events of one agent, and requests of its programs to models.
     pub events: u64,
-    /// Audit entries of one principal.
-    pub audit: usize,
     pub before_ms: u64,
     /// The bytes of the ended jobs of one agent.
     pub job_bytes: u64,
@@ -27,37 +25,32 @@ pub struct Pruned {
     /// The ids, so that directories can drop them.
     pub jobs: Vec<String>,
     pub events: usize,
-    pub audit: usize,
     pub model_requests: usize,
 }
 
 /// Deletes all records beyond the limits. Other writes may run in between.
 pub async fn prune(store: &Store, keep: RetentionLimits) -> Result<Pruned> {
     let mut gone = Pruned::default();
-    // Found once and outside the transactions: these look at every entry.
-    let found =
-        store.read(move |conn| Ok((audit::surplus(conn, keep.audit)?, jobs::beyond(conn, keep.jobs, keep.job_bytes)?)));
-    let (surplus, mut large) = found.await?;
+    // Found once and outside the transactions: this looks at every entry.
+    let mut large = store.read(move |conn| jobs::beyond(conn, keep.jobs, keep.job_bytes)).await?;
     loop {
-        let (surplus, some) = (surplus.clone(), large.split_off(large.len().saturating_sub(BATCH)));
-        let (jobs, events, audit, requests) = store
+        let some = large.split_off(large.len().saturating_sub(BATCH));
+        let (jobs, events, requests) = store
             .write(move |tx| {
                 let mut jobs = jobs::prune(tx, keep.before_ms, BATCH)?;
                 jobs.extend(jobs::remove(tx, &some)?);
                 Ok((
                     jobs,
                     events::prune(tx, keep.events, keep.before_ms, BATCH)?,
-                    audit::prune(tx, &surplus, keep.before_ms, BATCH)?,
                     model_requests::prune(tx, keep.events, keep.before_ms, BATCH)?,
                 ))
             })
             .await?;
-        if jobs.is_empty() && events == 0 && audit == 0 && requests == 0 && large.is_empty() {
+        if jobs.is_empty() && events == 0 && requests == 0 && large.is_empty() {
             return Ok(gone);
         }
         gone.jobs.extend(jobs);
         gone.events += events;
-        gone.audit += audit;
         gone.model_requests += requests;
     }
 }
@@ -81,7 +74,7 @@ mod tests {
         });
         fill.await.unwrap();
         let before = store.commits();
-        let keep = RetentionLimits { jobs: 10, events: 50, audit: 10, before_ms: 0, job_bytes: u64::MAX >> 1 };
+        let keep = RetentionLimits { jobs: 10, events: 50, before_ms: 0, job_bytes: u64::MAX >> 1 };
         let gone = prune(&store, keep).await.unwrap();
         assert_eq!(gone, Pruned { events: 550, ..Pruned::default() });
         assert_eq!(store.commits() - before, 4, "in batches");

@@ -2,6 +2,7 @@
 
 mod agent_turns;
 mod agents;
+mod audit;
 mod behaviours;
 mod binds;
 mod browsing;

@@ -36,6 +36,25 @@ impl Record {
     }
 }
 
+impl Record {
+    /// The line without what the chain adds in front. It is one line, whatever the fields are.
+    pub fn render(&self) -> String {
+        let mut line = format!(r#""at_ms":{}"#, self.at_ms);
+        let mut add = |name: &str, value: &Value| {
+            line.push(',');
+            line.push_str(&Value::from(name).to_string());
+            line.push(':');
+            line.push_str(&value.to_string());
+        };
+        add("kind", &Value::from(self.kind.as_str()));
+        // These are the chain's own.
+        let own = |name: &str| matches!(name, "seq" | "prev" | "at_ms" | "kind");
+        self.fields.iter().filter(|(name, _)| !own(name)).for_each(|(name, value)| add(name, value));
+        line.push('}');
+        line
+    }
+}
+
 /// The longest text that stands in a line as it is.
 const LONGEST: usize = 4096;
 
@@ -77,18 +96,12 @@ impl Chain {
 
     /// Adds a line; it has no end of line.
     pub fn append(&mut self, record: &Record) -> String {
-        let mut line = format!(r#"{{"seq":{},"prev":"{}","at_ms":{}"#, self.next, self.head, record.at_ms);
-        let mut add = |name: &str, value: &Value| {
-            line.push(',');
-            line.push_str(&Value::from(name).to_string());
-            line.push(':');
-            line.push_str(&value.to_string());
-        };
-        add("kind", &Value::from(record.kind.as_str()));
-        // These are the chain's own.
-        let own = |name: &str| matches!(name, "seq" | "prev" | "at_ms" | "kind");
-        record.fields.iter().filter(|(name, _)| !own(name)).for_each(|(name, value)| add(name, value));
-        line.push('}');
+        self.append_rendered(&record.render())
+    }
+
+    /// Adds a line for a record that was rendered before its place in the chain was known.
+    pub fn append_rendered(&mut self, rendered: &str) -> String {
+        let line = format!(r#"{{"seq":{},"prev":"{}",{rendered}"#, self.next, self.head);
         self.head = Hash::of(line.as_bytes());
         self.next += 1;
         line

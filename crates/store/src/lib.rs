@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 pub use rusqlite::Result as Sql;
 pub use rusqlite::{Connection, OptionalExtension, Row, Rows, named_params, params};
 
-pub use self::tx::Tx;
+pub use self::tx::{NoteKeeper, Tx};
 pub use self::writer::Written;
 use acheron_base::{Error, Result, blocking, sync};
 
@@ -131,6 +131,11 @@ impl Store {
         self.0.writer.commits()
     }
 
+    /// Hands what later changes note ([`Tx::note`]) to this keeper.
+    pub fn keep_notes(&self, keeper: Box<dyn NoteKeeper>) {
+        self.0.writer.keep_notes(keeper);
+    }
+
     /// Why the disk refused the last change; `None` if it took it.
     pub fn fault(&self) -> Option<Error> {
         self.0.writer.fault()
@@ -195,6 +200,11 @@ pub fn faults(dir: &Path, newest: usize) -> Result<Option<Vec<String>>> {
         found.push(format!("its schema version is {version}, and this acheron knows {newest}"));
     }
     Ok(Some(found))
+}
+
+/// Reads the database of a state directory, whether or not a daemon uses it.
+pub fn look_unlocked<T>(dir: &Path, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    work(&connect_unlocked(dir)?)
 }
 
 /// A read-only connection without the lock.

@@ -441,3 +441,50 @@ fn an_attempt_that_takes_too_long_is_undone_and_the_rest_of_the_change_goes_on()
         1
     );
 }
+
+/// Counts the notes of each commit, and refuses some.
+struct Keeper(Arc<Mutex<Vec<Vec<String>>>>, Vec<String>);
+
+impl super::NoteKeeper for Keeper {
+    fn keep(&mut self, conn: &Connection, notes: Vec<String>) -> Result<()> {
+        if notes.iter().any(|note| note == "refused") {
+            return Err(Error::conflict("this note is not kept"));
+        }
+        conn.execute("INSERT INTO audit (path) VALUES (?1)", [notes.join(" ")])?;
+        self.1 = notes;
+        Ok(())
+    }
+
+    fn kept(&mut self) {
+        self.0.lock().push(std::mem::take(&mut self.1));
+    }
+}
+
+#[test]
+fn notes_are_kept_with_their_changes_or_not_at_all() {
+    let store = Trial::new();
+    let refused = store.write_blocking(|tx| {
+        tx.note("too early".to_owned());
+        Ok(())
+    });
+    assert!(refused.is_err(), "nobody keeps notes yet");
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    store.keep_notes(Box::new(Keeper(seen.clone(), Vec::new())));
+    let note = |text: &'static str, ok: bool| {
+        store.write_blocking(move |tx| {
+            tx.note(text.to_owned());
+            _ = tx.attempt(|| {
+                tx.note("undone".to_owned());
+                Err::<(), _>(Error::conflict("stale"))
+            });
+            if ok { Ok(()) } else { Err(Error::conflict("no")) }
+        })
+    };
+    note("one", true).unwrap();
+    note("failed", false).unwrap_err();
+    assert_eq!(note("refused", true).unwrap_err().message, "this note is not kept");
+    note("two", true).unwrap();
+    put(&store, "without a note").unwrap();
+    assert_eq!(*seen.lock(), [["one"], ["two"]]);
+    assert_eq!(count(&store), 3);
+}

@@ -19,7 +19,19 @@ pub struct Tx<'c> {
 #[derive(Default)]
 pub struct LastSteps(RefCell<Vec<LastStep>>);
 
-type LastStep = Box<dyn FnOnce(&Connection) -> Result<()>>;
+enum LastStep {
+    Work(Box<dyn FnOnce(&Connection) -> Result<()>>),
+    Note(String),
+}
+
+/// Keeps what the changes of a commit have noted: all notes of a commit at once, before it is made.
+pub trait NoteKeeper: Send {
+    /// Writes the notes, in their order. An error fails the commit.
+    fn keep(&mut self, conn: &Connection, notes: Vec<String>) -> Result<()>;
+
+    /// The commit with the last notes was made.
+    fn kept(&mut self);
+}
 
 impl LastSteps {
     pub fn count(&self) -> usize {
@@ -31,10 +43,24 @@ impl LastSteps {
         self.0.borrow_mut().truncate(count);
     }
 
-    /// Takes the steps. The first failure is that of the whole commit.
-    pub fn take(&self, conn: &Connection) -> Result<()> {
+    /// Takes the steps, and then hands over the notes. The first failure is that of the whole commit. Returns whether there
+    /// were notes.
+    pub fn take(&self, conn: &Connection, keeper: Option<&mut (dyn NoteKeeper + 'static)>) -> Result<bool> {
         let steps = self.0.take();
-        let taken = catch_unwind(AssertUnwindSafe(|| steps.into_iter().try_for_each(|step| step(conn))));
+        let taken = catch_unwind(AssertUnwindSafe(|| {
+            let mut notes = Vec::new();
+            for step in steps {
+                match step {
+                    LastStep::Work(work) => work(conn)?,
+                    LastStep::Note(note) => notes.push(note),
+                }
+            }
+            match (notes.is_empty(), keeper) {
+                (true, _) => Ok(false),
+                (false, Some(keeper)) => keeper.keep(conn, notes).map(|()| true),
+                (false, None) => Err(Error::internal("nobody keeps the notes of this store")),
+            }
+        }));
         fault::explained(conn, taken.unwrap_or_else(|panic| Err(panicked(panic.as_ref()))))
     }
 }
@@ -56,7 +82,12 @@ impl<'c> Tx<'c> {
     /// step is not taken; if the step fails, the commit is not made. Meant for full-text indexes: FTS5 writes a segment at
     /// each savepoint, and merges them all later.
     pub fn put_off(&self, step: impl FnOnce(&Connection) -> Result<()> + 'static) {
-        self.last.0.borrow_mut().push(Box::new(step));
+        self.last.0.borrow_mut().push(LastStep::Work(Box::new(step)));
+    }
+
+    /// Notes something for the [`NoteKeeper`] of the store, as a part of this change: if the change is undone, so is the note.
+    pub fn note(&self, note: String) {
+        self.last.0.borrow_mut().push(LastStep::Note(note));
     }
 
     /// Makes a part of the change that may fail alone: if it returns an error, panics, or takes more processor time than

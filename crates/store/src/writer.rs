@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use rusqlite::Connection;
 
-use super::tx::{LastSteps, Tx, panicked, step};
+use super::tx::{LastSteps, NoteKeeper, Tx, panicked, step};
 use super::{fault, time_limit};
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crate::sync::thread::{self, JoinHandle, Thread};
@@ -140,6 +140,8 @@ struct Counts {
     commits: AtomicU64,
     /// Why the disk refused the last group; `None` once one was committed.
     fault: Mutex<Option<Error>>,
+    /// Keeps the notes; used by the thread alone once it is set.
+    keeper: Mutex<Option<Box<dyn NoteKeeper>>>,
 }
 
 impl Writer {
@@ -179,6 +181,11 @@ impl Writer {
     /// Why the disk failed the last commit; `None` if it was made.
     pub fn fault(&self) -> Option<Error> {
         self.counts.fault.lock().clone()
+    }
+
+    /// Hands the notes of all later commits to this keeper.
+    pub fn keep_notes(&self, keeper: Box<dyn NoteKeeper>) {
+        *self.counts.keeper.lock() = Some(keeper);
     }
 
     /// Completes the queued changes and takes no more.
@@ -250,15 +257,21 @@ impl WriterThread {
                 break;
             }
         }
-        let ended = ended.and_then(|()| last.take(&self.conn));
+        let mut keeper = self.counts.keeper.lock();
+        let noted = ended.and_then(|()| last.take(&self.conn, keeper.as_deref_mut()));
         failpoint::step("store.made");
-        let ended = ended.and_then(|()| self.step("COMMIT"));
+        let ended = noted.and_then(|noted| self.step("COMMIT").map(|()| noted));
         failpoint::step("store.committed");
-        if ended.is_ok() {
+        if let Ok(noted) = ended {
             self.counts.commits.fetch_add(1, Ordering::SeqCst);
+            if let Some(keeper) = keeper.as_deref_mut().filter(|_| noted) {
+                keeper.kept();
+            }
         } else if !self.conn.is_autocommit() {
             let _ = self.step("ROLLBACK");
         }
+        drop(keeper);
+        let ended = ended.map(drop);
         self.note(&failed.map_or_else(|| ended.clone(), Err));
         ran.into_iter().for_each(|change| change.answer(&ended));
         group.collect()

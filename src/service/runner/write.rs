@@ -6,6 +6,7 @@ use super::{Accepted, Work};
 use crate::contract::Effect;
 use crate::events::Commit;
 use crate::jobs::{Job, JobSnapshot, Jobs, accepted_row, final_state, row};
+use crate::state::audit::{self, Record};
 use crate::state::jobs as journal;
 use acheron_base::{Result, failpoint};
 
@@ -26,6 +27,7 @@ pub(super) fn journal(jobs: &Arc<Jobs>, commit: &Commit<'_>, one: Accepted) -> R
                 ..job.now()
             };
             journal::insert(commit.tx(), &row(&job, &now))?;
+            audit::note(commit.tx(), &call_record(&job, now.state.name(), at_ms));
             let status = serde_json::to_value(job.status(&now)).unwrap_or_default();
             let path = status_path(&job);
             let jobs = jobs.clone();
@@ -39,6 +41,7 @@ pub(super) fn journal(jobs: &Arc<Jobs>, commit: &Commit<'_>, one: Accepted) -> R
         Work::Run(_) => {
             if job.call.effect != Effect::Read {
                 journal::insert(commit.tx(), &accepted_row(&job))?;
+                audit::note(commit.tx(), &call_record(&job, "accepted", jobs.clock().now_ms()));
             }
             if let Some(accepted) = accepted {
                 accepted(commit, &job)?;
@@ -46,6 +49,20 @@ pub(super) fn journal(jobs: &Arc<Jobs>, commit: &Commit<'_>, one: Accepted) -> R
             Ok(Some(Accepted { job, log, work, accepted: None }))
         }
     }
+}
+
+/// The line of the audit about a call: who did what, and how it went. What was given is told by its hash: it may be a secret.
+pub(super) fn call_record(job: &Job, outcome: &str, at_ms: u64) -> Record {
+    let call = &job.call;
+    Record::new(at_ms, "call")
+        .with("principal", call.principal.to_string())
+        .with("agent", call.agent.as_str())
+        .with("service", call.service.as_str())
+        .with("operation", call.operation.as_str())
+        .with("effect", call.effect.name())
+        .with("job", job.id.as_str())
+        .with("arguments", audit::digest(call.arguments.to_string().as_bytes()))
+        .with("outcome", outcome)
 }
 
 /// The file that an event about the end of a job names.

@@ -35,9 +35,7 @@ fn lines_have_one_form() {
     let zeros = "0".repeat(64);
     assert_eq!(
         line,
-        format!(
-            r#"{{"seq":1,"prev":"{zeros}","at_ms":7,"kind":"denied","principal":"agent:ada","path":"/a\"b\n"}}"#
-        )
+        format!(r#"{{"seq":1,"prev":"{zeros}","at_ms":7,"kind":"denied","principal":"agent:ada","path":"/a\"b\n"}}"#)
     );
     let long = chain.append(&Record::new(8, "call").with("path", "x".repeat(5000)));
     assert!(long.contains(r#""path":{"sha256":""#) && long.contains(r#""bytes":5000"#), "{long}");
@@ -48,11 +46,10 @@ fn lines_have_one_form() {
 fn an_untouched_log_is_intact() {
     let (lines, chain) = log(100);
     assert_eq!(verdict(&lines, chain.head()), Verdict::Intact { lines: 100, head: chain.head(), cut: None });
-    assert_eq!(verdict(&[], Chain::default().head()), Verdict::Intact {
-        lines: 0,
-        head: Chain::default().head(),
-        cut: None
-    });
+    assert_eq!(
+        verdict(&[], Chain::default().head()),
+        Verdict::Intact { lines: 0, head: Chain::default().head(), cut: None }
+    );
 }
 
 #[test]
