@@ -58,13 +58,17 @@ macro_rules! messages {
             /// Reads the body of a message of this type; `None` if there is no such type.
             pub fn read(number: u8, body: Bytes) -> Option<Result<$name, Malformed>> {
                 let mut fields = Fields::new(body);
-                match number {
-                    $($number => {
-                        let message = (|| Ok($name::$message { $($field: fields.take()?),* }))();
-                        Some(message.and_then(|message| fields.end().map(|()| message)))
-                    })*
-                    _ => None,
+                match $name::take(number, &mut fields) {
+                    Ok(message) => message.map(|message| fields.end().map(|()| message)),
+                    Err(malformed) => Some(Err(malformed)),
                 }
+            }
+
+            fn take(number: u8, fields: &mut Fields) -> Result<Option<$name>, Malformed> {
+                Ok(Some(match number {
+                    $($number => $name::$message { $($field: fields.take()?),* },)*
+                    _ => return Ok(None),
+                }))
             }
 
             /// The whole message, with its head.
