@@ -50,9 +50,11 @@ impl OpenedFile {
     }
 }
 
+pub type Names = Arc<Vec<(String, Node)>>;
+
 /// The names of a directory as they were when its reader began.
 #[derive(Default)]
-pub struct OpenedDir(pub Mutex<Option<Arc<Vec<(String, Node)>>>>);
+pub struct OpenedDir(pub Mutex<Option<Names>>);
 
 impl Fid {
     pub fn new(caller: Caller, path: Arc<str>, node: Node) -> Fid {
