@@ -17,6 +17,8 @@ mod plain_text;
 mod restore;
 mod root;
 mod run;
+#[cfg(feature = "door-http")]
+mod serve;
 mod status;
 mod token;
 mod tool;
@@ -76,6 +78,8 @@ enum CliCommand {
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
     Run(Box<run::RunArgs>),
+    #[cfg(feature = "door-http")]
+    Serve(serve::ServeArgs),
     Token(token::TokenArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
@@ -129,6 +133,8 @@ pub fn run() -> ExitCode {
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
         CliCommand::Run(it) => it.run(),
+        #[cfg(feature = "door-http")]
+        CliCommand::Serve(it) => it.run(),
         CliCommand::Token(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),

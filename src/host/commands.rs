@@ -8,12 +8,19 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "door-http")]
+use super::door_listener;
 use super::socket::Lines;
 use super::{HostState, door_tokens, runs};
 use acheron_base::{Error, Result, quoted};
 
 /// Every command.
-const COMMANDS: &[HostCommand] = &[runs::COMMAND, door_tokens::COMMAND];
+const COMMANDS: &[HostCommand] = &[
+    runs::COMMAND,
+    door_tokens::COMMAND,
+    #[cfg(feature = "door-http")]
+    door_listener::COMMAND,
+];
 
 /// One command: its word, and what serves a connection that begins with it.
 pub struct HostCommand {
