@@ -7,6 +7,7 @@ mod completions;
 mod daemon;
 mod doctor;
 mod exec;
+mod host_connection;
 mod log_rotation;
 mod man;
 pub mod manual;
@@ -16,7 +17,10 @@ mod plain_text;
 mod restore;
 mod root;
 mod run;
+#[cfg(feature = "door-http")]
+mod serve;
 mod status;
+mod token;
 mod tool;
 mod unmount;
 mod wait;
@@ -74,6 +78,9 @@ enum CliCommand {
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
     Run(Box<run::RunArgs>),
+    #[cfg(feature = "door-http")]
+    Serve(serve::ServeArgs),
+    Token(token::TokenArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -126,6 +133,9 @@ pub fn run() -> ExitCode {
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
         CliCommand::Run(it) => it.run(),
+        #[cfg(feature = "door-http")]
+        CliCommand::Serve(it) => it.run(),
+        CliCommand::Token(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),
