@@ -10,6 +10,8 @@ use super::host_connection::HostArgs;
 use super::{CommandResult, say};
 use crate::doors::listener::ListenOptions;
 use crate::host::door_listener::Serving;
+#[cfg(feature = "door-9p")]
+use crate::host::ninep_listener::ServeNinep;
 use acheron_base::Error;
 
 /// Serve the tree over HTTP, as long as this command runs: /fs/<path>, an OpenAI-compatible API at /v1, Prometheus metrics.
@@ -34,6 +36,11 @@ pub struct ServeArgs {
     #[cfg(feature = "door-metrics")]
     #[arg(long)]
     metrics: bool,
+    /// Serve the tree over 9P2000.L instead: unix:PATH for processes of this user, or tcp:127.0.0.1:PORT for clients that name a
+    /// token as the tree (aname)
+    #[cfg(feature = "door-9p")]
+    #[arg(long = "9p", value_name = "ADDRESS", conflicts_with_all = ["listen", "fs", "tls_cert", "tls_key", "name", "public"])]
+    ninep: Option<String>,
     /// The certificates for TLS, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -63,6 +70,19 @@ impl ServeArgs {
         flags.into_iter().filter(|(_, chosen)| *chosen).map(|(flag, _)| flag.to_owned()).collect()
     }
 
+    #[cfg(feature = "door-9p")]
+    fn serve_9p(&self, address: &str) -> CommandResult {
+        // The host has another working directory.
+        let listen = match address.strip_prefix("unix:").filter(|path| !path.is_empty()) {
+            Some(path) => format!("unix:{}", std::path::absolute(path)?.display()),
+            None => address.to_owned(),
+        };
+        let (mut connection, Serving { url }) = self.host.ask("serve_9p", &ServeNinep { listen })?;
+        say(&format!("{url}\n"));
+        connection.next::<Value>()?;
+        Err(Error::unavailable("the host has ended, and the listener with it").into())
+    }
+
     pub fn run(self) -> CommandResult {
         let absolute = |file: &Option<PathBuf>| file.as_deref().map(std::path::absolute).transpose();
         let options = ListenOptions {
@@ -72,6 +92,10 @@ impl ServeArgs {
             public: self.public,
             doors: self.doors(),
         };
+        #[cfg(feature = "door-9p")]
+        if let Some(address) = &self.ninep {
+            return self.serve_9p(address);
+        }
         let (mut connection, Serving { url }) = self.host.ask("serve", &options)?;
         say(&format!("{url}\n"));
         match connection.next::<Value>() {

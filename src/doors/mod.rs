@@ -12,6 +12,8 @@ pub mod fs;
 pub mod listener;
 #[cfg(feature = "door-metrics")]
 pub mod metrics;
+#[cfg(feature = "door-9p")]
+pub mod ninep;
 #[cfg(feature = "door-openai")]
 pub mod openai;
 pub mod tokens;

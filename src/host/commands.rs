@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 
 #[cfg(feature = "door-http")]
 use super::door_listener;
+#[cfg(feature = "door-9p")]
+use super::ninep_listener;
 use super::socket::Lines;
 use super::{HostState, door_tokens, runs};
 use acheron_base::{Error, Result, quoted};
@@ -20,6 +22,8 @@ const COMMANDS: &[HostCommand] = &[
     door_tokens::COMMAND,
     #[cfg(feature = "door-http")]
     door_listener::COMMAND,
+    #[cfg(feature = "door-9p")]
+    ninep_listener::COMMAND,
 ];
 
 /// One command: its word, and what serves a connection that begins with it.

@@ -16,6 +16,8 @@ pub mod library;
 mod lifecycle;
 mod meta;
 mod mirror;
+#[cfg(feature = "door-9p")]
+pub mod ninep_listener;
 mod nodes;
 mod pages;
 mod policy_access;
