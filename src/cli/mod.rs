@@ -8,6 +8,7 @@ mod completions;
 mod daemon;
 mod doctor;
 mod exec;
+mod host_connection;
 mod log_rotation;
 mod man;
 pub mod manual;
@@ -18,7 +19,10 @@ mod restore;
 mod root;
 mod run;
 mod since;
+#[cfg(feature = "door-http")]
+mod serve;
 mod status;
+mod token;
 mod tool;
 mod unmount;
 mod wait;
@@ -77,6 +81,9 @@ enum CliCommand {
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
     Run(Box<run::RunArgs>),
+    #[cfg(feature = "door-http")]
+    Serve(serve::ServeArgs),
+    Token(token::TokenArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -130,6 +137,9 @@ pub fn run() -> ExitCode {
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
         CliCommand::Run(it) => it.run(),
+        #[cfg(feature = "door-http")]
+        CliCommand::Serve(it) => it.run(),
+        CliCommand::Token(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

@@ -8,12 +8,18 @@ mod audit_file;
 mod audit_lines;
 pub mod binds;
 mod caller_identity;
+mod commands;
+#[cfg(feature = "door-http")]
+pub mod door_listener;
+pub mod door_tokens;
 mod edit;
 mod health;
 pub mod library;
 mod lifecycle;
 mod meta;
 mod mirror;
+#[cfg(feature = "door-9p")]
+pub mod ninep_listener;
 mod nodes;
 mod pages;
 mod policy_access;
@@ -40,6 +46,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::profiles::AgentProfiles;
+use crate::doors::tokens::Tokens;
 use crate::events::EventLogs;
 use crate::jobs::{JobStore, Jobs};
 use crate::service::ServiceContext;
@@ -216,6 +223,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
     let projects = Arc::new(projects::Projects::new(&clock));
     let context =
         ServiceContext::new(all_jobs, event_logs, store.clone(), access.clone(), tokio::runtime::Handle::current());
+    let tokens = Tokens::new(store.clone(), context.ids.clone());
     let state = HostState {
         current: Arc::new(edit::CurrentSpec::new(Arc::new(spec))),
         paths: HostPaths { here, state, mountpoint, mountspec: Default::default(), library },
@@ -233,6 +241,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         mount: Default::default(),
         health: Default::default(),
         runs: Default::default(),
+        tokens,
     };
     Ok((state, filling))
 }

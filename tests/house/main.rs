@@ -38,6 +38,7 @@ mod model_server;
 mod names;
 mod native_calls;
 mod newcomer;
+mod ninep;
 mod ownership;
 mod pages;
 mod path_waits;
