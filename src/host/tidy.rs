@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::HostState;
+use super::{HostState, wiring};
 use crate::state::{self, Pruned, RetentionLimits};
 use acheron_base::{Code, Result, blocking};
 
@@ -45,6 +45,7 @@ pub async fn tidy(host: &HostState) -> Result<Pruned> {
         before_ms: host.context.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };
     let gone = state::prune(&host.store, keep).await?;
+    wiring::forget(host, keep.before_ms).await?;
     host.context.event_logs.pruned();
     for agent in host.context.jobs.agents() {
         host.context.jobs.of(&agent).forget(&gone.jobs);

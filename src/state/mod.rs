@@ -41,6 +41,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/8-memory-words.sql"),
     include_str!("steps/9-memory-facts.sql"),
     include_str!("steps/11-model-requests.sql"),
+    include_str!("steps/12-mail.sql"),
+    include_str!("steps/13-queues.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.
