@@ -20,6 +20,7 @@ fn the_tree_lists_without_an_error() {
             README.md
             agents
             global
+            mail
             meta
             nodes
             projects
@@ -33,11 +34,13 @@ fn the_tree_lists_without_an_error() {
             dm
             events
             jobs
+            mail
             memory
             model
             mounts
             phases
             prompts
+            queues
             recall
             search_code
             services

@@ -124,13 +124,8 @@ impl Service for MailService {
         away; `ack` does. A model sees new mail between two of its calls. You may write to the operator, to agents on whose \
         `mail/inbox` a rule allows you `invoke`, and to whoever wrote to you. What became of a message is an event of its \
         sender (`\"kind\": \"mail\"`): `stored`, `seen` by the model, `answered`, or `dead` if the inbox was removed. \
-        `/agents/self/events/sources/mail.json` waits for the next arrival, and can wake an agent.\n\n\
-        ```sh\n\
-        echo '{\"to\":\"operator\",\"subject\":\"ferry\",\"body\":\"The ferry is full.\",\"id\":\"ferry-1\"}' > control/send.json\n\
-        cat result.json\n\
-        ```\n\n\
-        Whoever reads `next.json` acknowledges by its id: \
-        `jq -c '{id}' next.json > control/ack.json`.";
+        `/agents/self/events/sources/mail.json` waits for the next arrival, and can wake an agent. \
+        To acknowledge what you have read: `jq -c '{id}' next.json > control/ack.json`. More: `/global/library/topics/mail.md`.";
     type Command = Command;
     type Output = Output;
 

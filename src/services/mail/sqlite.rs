@@ -13,6 +13,8 @@ use acheron_base::{Error, Result, quoted};
 use acheron_store::{Connection, OptionalExtension, Row, Sql, Store, Tx, params};
 
 const COLUMNS: &str = "number, id, sender, recipient, subject, body, thread, reply_to, at_ms, seen_at_ms";
+/// In place of a sender: all of them.
+const ALL: &str = "";
 /// Rows that are forgotten in one transaction.
 const BATCH: usize = 1000;
 
@@ -59,11 +61,13 @@ fn send(tx: &Tx<'_>, quotas: &Quotas, mail: &NewMail) -> Result<SentMail> {
         "INSERT INTO mail_sent (sender, key, id, recipient, thread, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
     )?
     .execute(params![from.name(), key.as_ref().unwrap_or(id), id, to.name(), thread, at_ms])?;
-    tx.prepare_cached(
-        "INSERT INTO mail_boxes (recipient, sender, messages, bytes) VALUES (?1, ?2, 1, ?3) \
-         ON CONFLICT (recipient, sender) DO UPDATE SET messages = messages + 1, bytes = bytes + ?3",
-    )?
-    .execute(params![to.name(), from.name(), mail.bytes()])?;
+    for part in [ALL, from.name()] {
+        tx.prepare_cached(
+            "INSERT INTO mail_boxes (recipient, sender, messages, bytes) VALUES (?1, ?2, 1, ?3) \
+             ON CONFLICT (recipient, sender) DO UPDATE SET messages = messages + 1, bytes = bytes + ?3",
+        )?
+        .execute(params![to.name(), part, mail.bytes()])?;
+    }
     let answers = answered.filter(|answered| answered.sender == *to && answered.recipient == *from);
     Ok(SentMail { id: id.clone(), thread, at_ms: *at_ms, is_new: true, answers: answers.and(reply_to.clone()) })
 }
@@ -103,16 +107,14 @@ pub fn may_answer(conn: &Connection, from: &Address, to: &Address, id: &str) -> 
 
 /// Refuses a message for which its inbox has no room. One agent fills at most half of it.
 fn room(tx: &Tx<'_>, quotas: &Quotas, mail: &NewMail) -> Result<()> {
-    let mut select = tx.prepare_cached(
-        "SELECT coalesce(sum(messages), 0), coalesce(sum(bytes), 0), \
-         coalesce(sum(messages) FILTER (WHERE sender = ?2), 0), coalesce(sum(bytes) FILTER (WHERE sender = ?2), 0) \
-         FROM mail_boxes WHERE recipient = ?1",
-    )?;
-    let (messages, bytes, own, own_bytes): (u64, u64, u64, u64) = select
-        .query_row(params![mail.to.name(), mail.from.name()], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
-        })?;
+    let held = |sender: &str| -> Result<(u64, u64)> {
+        let sql = "SELECT messages, bytes FROM mail_boxes WHERE recipient = ?1 AND sender = ?2";
+        let found = tx.prepare_cached(sql)?.query_row([mail.to.name(), sender], |row| Ok((row.get(0)?, row.get(1)?)));
+        Ok(found.optional()?.unwrap_or_default())
+    };
+    let (messages, bytes) = held(ALL)?;
     if mail.from != Address::Operator && mail.from != mail.to {
+        let (own, own_bytes) = held(mail.from.name())?;
         quotas.check(QuotaKind::MailMessagesOfOne, own, 1)?;
         quotas.check(QuotaKind::MailOfOne, own_bytes, mail.bytes())?;
     }
@@ -128,7 +130,7 @@ pub fn ack_in(tx: &Tx<'_>, inbox: &Address, id: &str, at_ms: u64) -> Result<bool
     let gone = delete.query_row(params![id, inbox.name()], |row| Ok((row.get::<_, String>(0)?, row.get::<_, u64>(1)?)));
     if let Some((sender, bytes)) = gone.optional()? {
         tx.prepare_cached(
-            "UPDATE mail_boxes SET messages = messages - 1, bytes = bytes - ?3 WHERE recipient = ?1 AND sender = ?2",
+            "UPDATE mail_boxes SET messages = messages - 1, bytes = bytes - ?3 WHERE recipient = ?1 AND sender IN ('', ?2)",
         )?
         .execute(params![inbox.name(), sender, bytes])?;
         tx.prepare_cached("UPDATE mail_sent SET acked_at_ms = ?2 WHERE id = ?1")?.execute(params![id, at_ms])?;
@@ -277,7 +279,7 @@ impl Mailbox for SqliteMailbox {
 
 /// The number of messages of every inbox.
 pub fn counts(conn: &Connection) -> Result<Vec<(Address, u64)>> {
-    let mut select = conn.prepare_cached("SELECT recipient, sum(messages) FROM mail_boxes GROUP BY recipient")?;
+    let mut select = conn.prepare_cached("SELECT recipient, messages FROM mail_boxes WHERE sender = ''")?;
     let rows = select.query_map([], |row| Ok((Address::stored(&row.get::<_, String>(0)?), row.get(1)?)))?;
     Ok(rows.collect::<Sql<_>>()?)
 }

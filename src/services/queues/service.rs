@@ -251,14 +251,8 @@ impl Service for QueuesService {
         `put` an item, `take` it (which waits), work, and say `done` or `fail` with the lease. A lease that is neither ended nor \
         extended in its time goes to somebody else, so an item may be handed out more than once, but never after it is done. \
         `names/<queue>/status.json` counts; `names/<queue>/dead/<id>.json` is an item whose attempts all failed. A rule on \
-        `/agents/self/queues/names/<queue>` decides who may use a queue (`invoke`) and see it (`read`).\n\n\
-        A worker:\n\n\
-        ```sh\n\
-        echo '{\"queue\":\"tour\",\"body\":{\"ferry\":7},\"id\":\"ferry-7\"}' > control/put.json\n\
-        exec 3<>control/take.json; echo '{\"queue\":\"tour\",\"wait_ms\":1000}' >&3; item=$(cat <&3)\n\
-        echo \"$item\" | jq -c '{lease: .result.lease}' > control/done.json\n\
-        cat result.json\n\
-        ```";
+        `/agents/self/queues/names/<queue>` decides who may use a queue (`invoke`) and see it (`read`). \
+        A worker in five lines of shell: `/global/library/topics/queues.md`.";
     type Command = Command;
     type Output = Output;
 

@@ -27,7 +27,7 @@ CREATE TABLE mail_sent (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX mail_sent_by_id ON mail_sent (id);
 CREATE INDEX mail_sent_acked ON mail_sent (acked_at_ms) WHERE acked_at_ms IS NOT NULL;
--- what an inbox has of each sender
+-- what an inbox has of each sender, and with an empty sender of all
 CREATE TABLE mail_boxes (
     recipient TEXT NOT NULL,
     sender TEXT NOT NULL,
