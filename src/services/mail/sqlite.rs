@@ -83,18 +83,18 @@ fn sent_before(tx: &Tx<'_>, from: &Address, key: &str) -> Result<Option<(Address
     Ok(found.optional()?)
 }
 
-struct Answered {
+struct AnsweredMail {
     sender: Address,
     recipient: Address,
     thread: String,
 }
 
 /// The message that one of `from` answers. It has to know it.
-fn answered(conn: &Connection, from: &Address, id: &str) -> Result<Answered> {
+fn answered(conn: &Connection, from: &Address, id: &str) -> Result<AnsweredMail> {
     let mut select = conn.prepare_cached("SELECT sender, recipient, thread FROM mail_sent WHERE id = ?1")?;
     let found = select.query_row([id], |row| {
         let address = |name: String| Address::stored(&name);
-        Ok(Answered { sender: address(row.get(0)?), recipient: address(row.get(1)?), thread: row.get(2)? })
+        Ok(AnsweredMail { sender: address(row.get(0)?), recipient: address(row.get(1)?), thread: row.get(2)? })
     });
     let own = found.optional()?.filter(|found| found.sender == *from || found.recipient == *from);
     own.ok_or_else(|| Error::not_found(format!("you neither got nor sent a message {} to answer", quoted(id))))
