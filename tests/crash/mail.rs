@@ -116,9 +116,15 @@ fn the_senders_live_here() {
         }
         let (putting, first) = (queue.clone(), begin["p"]);
         tokio::spawn(async move {
-            for key in first.. {
-                put_item(&*putting, key).await;
-                said("p", key);
+            for first in (first..).step_by(16) {
+                let put = |key| {
+                    let putting = putting.clone();
+                    async move {
+                        put_item(&*putting, key).await;
+                        said("p", key);
+                    }
+                };
+                futures_util::future::join_all((first..first + 16).map(put)).await;
             }
         });
         let worker = |worker: usize| {

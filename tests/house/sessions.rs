@@ -82,7 +82,7 @@ fn a_signal_wakes_the_one_who_waits() {
             {"configured":false,"waiting":false,"error":"wait_not_configured"}
             {"n":1}
             {"configured":true,"waiting":true,"timeout":true}
-            sources/dog.json is not a source: it is agent.json, hook.json, user.json, or a file below agent, hook, user or time
+            sources/dog.json is not a source: it is agent.json, hook.json, user.json, mail.json, or a file below agent, hook, user or time
             ! bash: line 11: echo: write error: Invalid argument
         "#]],
     );
