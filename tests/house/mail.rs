@@ -220,7 +220,7 @@ fn mail_wakes_an_agent_once_and_is_shown_between_delimiters() {
     until("all are seen", || house.says("grep -c seen mail/receipts.ndjson") == "3\n");
     let asked = server.bodies();
     let first = texts(&asked[before]).pop().unwrap();
-    assert!(first.starts_with("(woken by /agents/charon/events/sources/mail.json)\nYou have mail."), "{first}");
+    assert!(first.starts_with("(woken by /agents/self/events/sources/mail.json)\nYou have mail."), "{first}");
     let shown: Vec<String> = asked[before..].iter().map(|body| texts(body).pop().unwrap()).collect();
     let mails: usize = shown.iter().map(|text| text.matches("<mail from=").count()).sum();
     assert_eq!(mails, 3, "each once: {shown:?}");

@@ -89,7 +89,7 @@ fn who_waits_is_woken_and_who_goes_takes_nothing() {
     house.check(
         r#"cd agents/charon/queues
         (sleep 0.3; echo '{"queue":"q","body":"first"}' > control/put.json) &
-        echo '{"queue":"q"}' > control/take.json; jq -r .result.body result.json; wait
+        exec 3<>control/take.json; echo '{"queue":"q"}' >&3; jq -r .result.body <&3; exec 3>&-; wait
         # A program that is killed while it waits takes nothing.
         cat > /tmp/worker.$$ <<'W'
 exec 3<>control/take.json; echo '{"queue":"w","wait_ms":60000}' >&3; cat <&3
@@ -160,41 +160,41 @@ fn a_queue_that_a_rule_denies_can_be_neither_used_nor_seen() {
 #[test]
 fn items_survive_workers_that_are_interrupted_and_killed() {
     let house = house();
-    let (items, out) = (60, house.here().join("done.txt"));
+    let (items, out) = (30, house.here().join("done.txt"));
     let put: String =
         (0..items).map(|n| json!({"queue": "work", "body": n, "max_attempts": 1000}).to_string()).collect();
     std::fs::write(house.root().join("agents/charon/queues/control/put.json"), put).unwrap();
     let worker = format!(
         r#"cd agents/charon/queues; while :; do
             exec 3<>control/take.json; echo '{{"queue":"work","wait_ms":60000,"lease_ms":1500}}' >&3; item=$(cat <&3); exec 3>&-
-            sleep 0.0$((RANDOM % 9))
             exec 4<>control/done.json; echo "$item" | jq -c '{{lease: .result.lease}}' >&4
             [ "$(jq .ok <&4)" = true ] && echo "$item" | jq .result.body >> {}; exec 4>&-
         done"#,
         out.display()
     );
-    let mut rounds = 0;
-    until("all items are done", || {
-        let mut workers: Vec<_> =
-            (0..2).map(|_| crate::common::command(&house.root(), &["bash", "-c", &worker]).spawn().unwrap()).collect();
-        std::thread::sleep(std::time::Duration::from_millis(700));
-        rounds += 1;
-        for (at, worker) in workers.iter_mut().enumerate() {
-            let pid = nix::unistd::Pid::from_raw(worker.id().cast_signed());
-            let signal = if (at + rounds) % 2 == 0 { nix::sys::signal::SIGINT } else { nix::sys::signal::SIGKILL };
-            // `timeout` has made a group of them, as a terminal does.
-            _ = nix::sys::signal::killpg(pid, signal);
-            _ = nix::sys::signal::killpg(pid, nix::sys::signal::SIGKILL);
-            _ = worker.wait();
+    let start = || crate::common::command(&house.root(), &["bash", "-c", &worker]).spawn().unwrap();
+    // `timeout` has made a group of them, as a terminal does.
+    let end = |mut worker: std::process::Child, signal: nix::sys::signal::Signal| {
+        let pid = nix::unistd::Pid::from_raw(worker.id().cast_signed());
+        _ = nix::sys::signal::killpg(pid, signal);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        _ = nix::sys::signal::killpg(pid, nix::sys::signal::SIGKILL);
+        _ = worker.wait();
+    };
+    for round in 0..6 {
+        let workers = [start(), start()];
+        std::thread::sleep(std::time::Duration::from_millis(300 + 100 * round));
+        for (worker, signal) in workers.into_iter().zip([nix::sys::signal::SIGINT, nix::sys::signal::SIGKILL]) {
+            end(worker, signal);
         }
-        let status = session(
-            &house.root(),
-            "jq '.ready + .delayed + .leased + .dead' agents/charon/queues/names/work/status.json",
-        );
-        status == "0\n"
-    });
+    }
+    let last = [start(), start()];
+    let left = "jq '.ready + .delayed + .leased + .dead' agents/charon/queues/names/work/status.json";
+    until("all items are done", || session(&house.root(), left) == "0\n");
+    last.into_iter().for_each(|worker| end(worker, nix::sys::signal::SIGKILL));
     // A worker may die between its `done` and its note, but none notes an item twice.
     let noted: Vec<u64> = std::fs::read_to_string(&out).unwrap().lines().map(|line| line.parse().unwrap()).collect();
     let distinct: std::collections::BTreeSet<u64> = noted.iter().copied().collect();
     assert_eq!(noted.len(), distinct.len(), "{noted:?}");
+    assert!(!noted.is_empty());
 }

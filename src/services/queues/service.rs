@@ -267,7 +267,7 @@ impl Service for QueuesService {
                 .gives::<TakeResult>()
                 .deadline(Duration::from_millis(LONGEST_WAIT + 60_000))
                 .for_its_reader()
-                .example(json!({"queue": "crossings", "wait_ms": 1000})),
+                .example(json!({"queue": "crossings", "wait_ms": 100})),
             Operation::write("done").gives::<SettledLease>().idempotent().example(lease.clone()),
             Operation::write("fail")
                 .gives::<SettledLease>()
