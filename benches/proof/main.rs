@@ -12,6 +12,7 @@ mod gateway;
 mod growth;
 mod house;
 mod idle;
+mod mail;
 mod method;
 mod names;
 mod prompts;
@@ -54,6 +55,7 @@ const FAMILIES: &[(&str, Rows)] = &[
     ("start", start::rows),
     ("confined", confined::rows),
     ("store", store::rows),
+    ("mail", mail::rows),
     ("growth", growth::rows),
     ("stale", stale::rows),
     ("agents", agents::rows),

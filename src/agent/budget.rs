@@ -112,7 +112,7 @@ impl SpentCounter {
                 spent.money = self.prices.cost(spent.usage);
             }
             TranscriptRecord::Outcome { ms, parked_ms, .. } => spent.ms += ms.saturating_sub(*parked_ms),
-            TranscriptRecord::Intent { .. } | TranscriptRecord::Ended { .. } => (),
+            TranscriptRecord::Intent { .. } | TranscriptRecord::Mail { .. } | TranscriptRecord::Ended { .. } => (),
         }
     }
 }

@@ -7,6 +7,7 @@
 use serde_json::{Value, json};
 
 use super::budget::{Spent, SpentCounter};
+use super::mail::{self, TurnMail};
 use super::native;
 use super::step;
 use super::transcript::{TranscriptRecord, TurnSource};
@@ -51,7 +52,8 @@ pub fn assemble(parts: &ContextParts, cache: &mut RoundCache) -> Result<ModelReq
     let memory = remember(parts.memory, left / 4);
     left -= tokens(&memory);
 
-    let input = cut(&input(parts.turn), left / 3);
+    // Mail is cut by itself, so that its delimiters are not.
+    let input = cut(&input(parts.turn), left / 3) + &mail_at_the_beginning(parts.turn, left / 3);
     left -= tokens(&input) + MESSAGE_TOKENS;
     cache.follow(parts.turn);
     let shown = cache.shown(parts, left);
@@ -104,6 +106,14 @@ fn input(turn: &[TranscriptRecord]) -> String {
     }
 }
 
+/// Mail that came before the first answer; a note about it if there is no room.
+fn mail_at_the_beginning(turn: &[TranscriptRecord], limit: u64) -> String {
+    match mail::at_the_beginning(turn) {
+        text if tokens(&text) <= limit => text,
+        _ => "\n\n(there is mail for you: agents/self/mail/inbox)".to_owned(),
+    }
+}
+
 /// The rounds of a turn, kept from request to request: a long turn would otherwise be rendered anew at each of its steps.
 #[derive(Default)]
 pub struct RoundCache {
@@ -119,6 +129,8 @@ struct Round {
     said: usize,
     end: usize,
     spent: Spent,
+    /// The records of mail that came after it.
+    mail: Vec<usize>,
     /// As it is shown while there is room, once it is short; `Some(None)` if there is nothing to show.
     short: Option<Option<ShownRound>>,
 }
@@ -151,11 +163,16 @@ impl RoundCache {
             self.counter.add(record);
             let spent = self.counter.spent;
             match record {
-                TranscriptRecord::Said { .. } => self.rounds.push(Round { said: at, end: at, spent, short: None }),
+                TranscriptRecord::Said { .. } => {
+                    self.rounds.push(Round { said: at, end: at, spent, mail: Vec::new(), short: None });
+                }
                 TranscriptRecord::Outcome { .. } => {
                     if let Some(round) = self.rounds.last_mut() {
                         (round.end, round.spent) = (at, spent);
                     }
+                }
+                TranscriptRecord::Mail { .. } => {
+                    self.rounds.last_mut().into_iter().for_each(|round| round.mail.push(at))
                 }
                 _ => (),
             }
@@ -233,7 +250,8 @@ impl Round {
         let answer = cut(&answer.text, if newest { limit / 3 } else { OLD_ANSWER.min(limit) });
         let first = tokens(&answer) + 2 * MESSAGE_TOKENS;
         let limit = limit.checked_sub(first).filter(|limit| *limit >= LEAST_RESULT)?;
-        let result = shortened(feedback, if newest { limit } else { limit.min(OLD_RESULT) });
+        let limit = if newest { limit } else { limit.min(OLD_RESULT) };
+        let result = shortened_with_mail(feedback, &self.mails(turn), limit);
         let cost = (first, tokens(&result));
         Some(ShownRound { answer: Message::assistant(answer), result: Message::user(result), cost })
     }
@@ -256,7 +274,12 @@ impl Round {
         let mut results = Vec::new();
         for (at, told) in feedback.into_iter().enumerate() {
             let failed = told.pointer("/tool_result/error").is_some();
-            let text = shortened(told, left / (count - at as u64));
+            let share = left / (count - at as u64);
+            // Mail stands beside the last result, after all that the calls have done.
+            let text = match at as u64 + 1 == count {
+                true => shortened_with_mail(told, &self.mails(turn), share),
+                false => shortened(told, share),
+            };
             left = left.saturating_sub(tokens(&text));
             let id = said.calls.get(at).map(|call| call.id.clone()).unwrap_or_default();
             results.push(NativeResult { id, text, failed });
@@ -268,6 +291,15 @@ impl Round {
         };
         let cost = (first, size(&result));
         Some(ShownRound { answer, result, cost })
+    }
+
+    /// The messages that came after it.
+    fn mails<'t>(&self, turn: &'t [TranscriptRecord]) -> Vec<&'t TurnMail> {
+        let mails = self.mail.iter().flat_map(|at| match &turn[*at] {
+            TranscriptRecord::Mail { mails, .. } => mails.as_slice(),
+            _ => &[],
+        });
+        mails.collect()
     }
 
     /// Whether a call of it has no outcome yet.
@@ -360,6 +392,23 @@ fn shortened(mut feedback: Value, limit: u64) -> String {
         }
         room /= 2;
     }
+}
+
+/// A result with the mail that came after it, in one object. The mail is never left out for the result; its bodies are cut
+/// if they need more than half of the room.
+fn shortened_with_mail(mut feedback: Value, mails: &[&TurnMail], limit: u64) -> String {
+    if mails.is_empty() {
+        return shortened(feedback, limit);
+    }
+    let shown = [usize::MAX, 1000, 200, 0].into_iter().map(|bytes| mail::as_json(mails.iter().copied(), bytes));
+    let fits = |shown: &Value| tokens(&one_object(shown)) <= limit / 2;
+    let shown = shown.into_iter().find(fits).unwrap_or_else(|| json!("there is mail for you: agents/self/mail/inbox"));
+    let room = limit.saturating_sub(tokens(&one_object(&json!({ "mail": shown }))));
+    if tokens(&one_object(&feedback)) > room {
+        feedback = serde_json::from_str(&shortened(feedback, room)).unwrap_or_else(|_| json!({ "shortened": "" }));
+    }
+    feedback["mail"] = shown;
+    one_object(&feedback)
 }
 
 /// The object with what it holds as the beginning and the end of a text.

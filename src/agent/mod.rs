@@ -12,6 +12,7 @@ mod deviation;
 pub mod history;
 pub mod ledger;
 pub mod lifecycle;
+pub mod mail;
 pub mod native;
 pub mod own_model;
 pub mod profiles;

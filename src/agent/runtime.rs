@@ -12,6 +12,7 @@ use super::ask::{OpenedModel, PaidModel};
 use super::budget::{BudgetLimits, Spent};
 use super::history::History;
 use super::ledger::{AccountTerms, Ledger, LimitListener, PassedLimit};
+use super::mail::IncomingMail;
 use super::thoughts::Thoughts;
 use super::transcript::TurnStore;
 use crate::agent::tools::tree::{Parked, TreeTools};
@@ -83,6 +84,7 @@ pub struct AgentState {
     pub dir: Arc<ConfinedDir>,
     pub turns: TurnStore,
     pub ledger: Ledger,
+    pub mail: Arc<dyn IncomingMail>,
 }
 
 pub struct AgentRuntime {
@@ -97,6 +99,8 @@ pub struct AgentRuntime {
     pub ledger: Ledger,
     pub core: Arc<Core>,
     pub remember: Arc<Remember>,
+    /// Messages that come while a turn runs, or before it.
+    pub mail: Arc<dyn IncomingMail>,
     /// Calls that were understood though not written as the contract asks, since the host started.
     pub deviations: AtomicU64,
     settings: RwLock<Settings>,
@@ -112,7 +116,7 @@ impl AgentRuntime {
         remember: Arc<Remember>,
         settings: Settings,
     ) -> Result<AgentRuntime> {
-        let AgentState { dir, turns, ledger } = state;
+        let AgentState { dir, turns, ledger, mail } = state;
         turns.take_files(&dir)?;
         let history = History::open(dir.clone(), context.clock.clone())?;
         ledger.account(agent, terms(agent, &settings, &context.event_logs), || spent_before(&turns, &history))?;
@@ -128,6 +132,7 @@ impl AgentRuntime {
             ledger,
             core,
             remember,
+            mail,
             deviations,
             settings,
         };

@@ -12,6 +12,7 @@ use super::ask::OpenedModel;
 use super::budget::{BudgetLimits, Spent};
 use super::chat::Chat;
 use super::ledger::Ledger;
+use super::mail::IncomingMail;
 use super::runtime::{AgentRuntime, AgentState, Core, Remember, Remembering, Settings};
 use super::transcript::TurnStore;
 use super::wake::{self, WakeRules};
@@ -133,10 +134,12 @@ impl AgentRuntimes {
         agent: &str,
         home: &Path,
         core: Arc<Core>,
+        mail: Arc<dyn IncomingMail>,
         settings: Settings,
     ) -> Result<Chat> {
         let dir = Arc::new(ConfinedDir::create(home)?);
-        let state = AgentState { dir, turns: TurnStore::new(self.store.clone(), agent), ledger: self.ledger.clone() };
+        let (turns, ledger) = (TurnStore::new(self.store.clone(), agent), self.ledger.clone());
+        let state = AgentState { dir, turns, ledger, mail };
         let agent_runtime =
             AgentRuntime::open(agent, context.clone(), state, core, active_memory(context, agent), settings)?;
         let chat = Chat::new(Arc::new(agent_runtime), self.call_queue.clone());

@@ -37,10 +37,13 @@ pub enum NextStep {
 
 /// The next step of a turn that has used `spent` so far.
 pub fn next(records: &[TranscriptRecord], spent: &Spent) -> NextStep {
+    // Mail comes just before the model is asked, and changes nothing of what comes next.
+    let end = records.iter().rposition(|record| !matches!(record, TranscriptRecord::Mail { .. }));
+    let records = &records[..end.map_or(0, |end| end + 1)];
     match records.last() {
         None => NextStep::Rest(TurnEnd::failed("internal", Error::internal("a turn without a beginning"))),
         Some(TranscriptRecord::Ended { end, .. }) => NextStep::Rest(end.clone()),
-        Some(TranscriptRecord::Began { .. }) => ask(records, spent),
+        Some(TranscriptRecord::Began { .. } | TranscriptRecord::Mail { .. }) => ask(records, spent),
         _ if is_native(records) => native::next(records, spent),
         Some(TranscriptRecord::Said { said, .. }) => match protocol::read_as(said, reading(records)) {
             Ok(call) => NextStep::Act(call),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::budget::{BudgetLimits, Spent, SpentCounter};
+use super::mail::TurnMail;
 use super::protocol::ModelCall;
 use crate::model::{ModelAnswer, ModelProtocol, Prices};
 use crate::state::turns;
@@ -65,6 +66,11 @@ pub enum TranscriptRecord {
         parked_ms: u64,
         result: Value,
     },
+    /// Messages that came, and with which the model is asked next.
+    Mail {
+        at_ms: u64,
+        mails: Vec<TurnMail>,
+    },
     Ended {
         at_ms: u64,
         end: TurnEnd,
@@ -78,6 +84,7 @@ impl TranscriptRecord {
             | TranscriptRecord::Said { at_ms, .. }
             | TranscriptRecord::Intent { at_ms, .. }
             | TranscriptRecord::Outcome { at_ms, .. }
+            | TranscriptRecord::Mail { at_ms, .. }
             | TranscriptRecord::Ended { at_ms, .. } => *at_ms,
         }
     }

@@ -184,6 +184,8 @@ impl<'a> RunningTurn<'a> {
             if let Some(model) = &turn.current.settings.model {
                 model.resume(&said.collect::<Vec<_>>());
             }
+            let seen = super::mail::seen_in(turn.records());
+            mark_mail_seen(agent_runtime, seen).await;
         }
         Ok(turn)
     }
@@ -253,6 +255,7 @@ impl<'a> RunningTurn<'a> {
             return Ok(AskOutcome::Ended(TurnEnd::failed("budget_exceeded", error)));
         }
         let round = self.round() + 1;
+        let mail = self.collect_mail().await?;
         self.warn();
         self.show(&json!({"doing": "asking the model"}));
         let (agent_runtime, clock) = (self.agent_runtime, self.agent_runtime.context.clock.clone());
@@ -296,7 +299,30 @@ impl<'a> RunningTurn<'a> {
             earlier.await?;
         }
         written.await?;
+        mark_mail_seen(agent_runtime, mail).await;
         Ok(call.ok().flatten().map_or(AskOutcome::NoCall, AskOutcome::Call))
+    }
+
+    /// Records the mail that has come, so that the next question shows it. Returns the ids of what the model is going to see.
+    async fn collect_mail(&mut self) -> Result<Vec<String>> {
+        let mailbox = &self.agent_runtime.mail;
+        if mailbox.may_be_unseen() {
+            let unseen = mailbox.unseen(super::mail::MOST).await?;
+            let mails = super::mail::new_in(self.records(), unseen);
+            if !mails.is_empty() {
+                let at_ms = self.agent_runtime.context.clock.now_ms();
+                self.current.job.log.line(&format!("  {} new messages", mails.len()));
+                self.write(vec![TranscriptRecord::Mail { at_ms, mails }]).await?;
+            }
+        }
+        let new = self.records().iter().rev().take_while(|record| !matches!(record, TranscriptRecord::Said { .. }));
+        Ok(new
+            .flat_map(|record| match record {
+                TranscriptRecord::Mail { mails, .. } => mails.as_slice(),
+                _ => &[],
+            })
+            .map(|mail| mail.id.clone())
+            .collect())
     }
 
     /// The first call of an answer; none if it is the reply.
@@ -454,6 +480,16 @@ impl<'a> RunningTurn<'a> {
             Ok(None) => log.line(&format!("round {round}: the reply")),
             Err(wrong) => log.line(&format!("round {round}: fault {}: {}", wrong.fault.name(), wrong.why)),
         }
+    }
+}
+
+/// Tells the senders. A failure keeps nobody: the message is shown again in the next turn.
+async fn mark_mail_seen(agent_runtime: &AgentRuntime, ids: Vec<String>) {
+    if ids.is_empty() {
+        return;
+    }
+    if let Err(error) = agent_runtime.mail.seen(ids).await {
+        tracing::warn!(agent = agent_runtime.agent, %error, "mail could not be marked as seen");
     }
 }
 

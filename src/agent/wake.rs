@@ -122,6 +122,14 @@ async fn watch(chat: &Chat, rule: &Wake, selectors: &[Selector], heard: &Arc<Wak
             return;
         };
         cursor = found.seq.unwrap_or_else(|| event_log.last());
+        // Mail that the model saw in the turn before is no reason for another one.
+        if let Some(id) = body.pointer("/mail/id").and_then(|id| id.as_str())
+            && rule.call.is_none()
+            && agent_runtime.mail.is_unseen(id).await.is_ok_and(|unseen| !unseen)
+        {
+            heard.note(&rule.on, cursor).await;
+            continue;
+        }
         if let Some(call) = &rule.call {
             begin_call(&agent_runtime, rule, call, &event_log).await;
             heard.note(&rule.on, cursor).await;

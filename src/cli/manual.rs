@@ -9,7 +9,7 @@ use crate::host::library::LibraryPage;
 use acheron_base::Code;
 
 /// Every kind of file outside the services, with the effect of reading and writing it. `<…>` stands for a name.
-pub const FILES: [(&str, &str); 33] = [
+pub const FILES: [(&str, &str); 37] = [
     (".ignore", "What may wait for its reader: ripgrep and others that search trees pass it by."),
     ("README.md", "An introduction for people."),
     ("AGENTS.md", "An introduction for agents, on one screen."),
@@ -43,8 +43,12 @@ pub const FILES: [(&str, &str); 33] = [
     ("agents/self/events/next.json", "Waits for the first event of the armed wait."),
     ("agents/self/events/control/signal.json", "Sends a signal to this agent or another."),
     ("agents/self/events/sources/user.json", "Waits for a signal; so do agent.json and hook.json."),
+    ("agents/self/events/sources/mail.json", "Waits for the next message to this agent."),
     ("agents/self/events/sources/time/after/<ms>.json", "Waits that number of milliseconds."),
     ("agents/self/events/log.ndjson", "Every event, one line each; tail -f follows it."),
+    ("agents/self/mail/next.json", "Waits for the oldest message. Takes nothing away, and is not listed."),
+    ("mail/inbox", "The mail of the operator, with the names of the service mail. No agent sees it."),
+    ("mail/receipts.ndjson", "What became of the messages that the operator sent; tail -f follows it."),
     ("projects/<project>/fs", "Directories of this machine, as the mountspec binds them."),
     ("projects/<project>/meta.json", "The binds of the project."),
     ("global/library/Index.md", "The manual: topics, and a page for each service."),

@@ -81,6 +81,9 @@ pub struct Operation {
     pub private: bool,
     /// The operation only reads memory, so the calling thread runs it without waking another.
     pub quick: bool,
+    /// The call waits for something to hand to its caller. A caller that opened the control file for reading as well and
+    /// closes it before the end cancels the call.
+    pub for_its_reader: bool,
     pub about: String,
     /// Arguments that work when pasted.
     pub example: Option<Value>,
@@ -101,6 +104,7 @@ impl Operation {
             idempotent: false,
             private: false,
             quick: false,
+            for_its_reader: false,
             about: String::new(),
             example: None,
             arguments: json!({"type": "object"}),
@@ -142,6 +146,11 @@ impl Operation {
     /// The operation takes microseconds: the thread that accepts the call runs it, and other calls on that thread wait.
     pub fn quick(self) -> Self {
         Operation { quick: true, ..self }
+    }
+
+    /// The call ends with the handle that waits for its answer.
+    pub fn for_its_reader(self) -> Self {
+        Operation { for_its_reader: true, ..self }
     }
 
     /// The result of this operation, where the service's `Output` is a union of several.

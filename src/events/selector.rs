@@ -39,6 +39,8 @@ pub enum Selector {
     Chat,
     /// A signal, with a given parameter or with any.
     Signal(SignalType, Option<String>),
+    /// A message that has come to the agent's inbox.
+    Mail,
     /// Milliseconds after the arming.
     After(u64),
     /// A time in Unix milliseconds.
@@ -48,7 +50,7 @@ pub enum Selector {
 }
 
 /// The names at the root of the tree.
-const TOP: [&str; 8] = ["agents", "projects", "global", "nodes", "meta", "README.md", "AGENTS.md", ".ignore"];
+const TOP: [&str; 9] = ["agents", "projects", "global", "nodes", "mail", "meta", "README.md", "AGENTS.md", ".ignore"];
 
 /// The longest parameter that still gives a valid file name.
 const MAX_PARAMETER: usize = 200;
@@ -86,9 +88,12 @@ impl Selector {
         let refuse = |why: &str| Err(Error::invalid(format!("sources/{} is not a source: {why}", names.join("/"))));
         let bare = |name: &str| name.strip_suffix(".json").map(str::to_owned);
         match names {
+            ["mail.json"] => Ok(Selector::Mail),
             [kind] => match bare(kind).as_deref().and_then(SignalType::named) {
                 Some(kind) => Ok(Selector::Signal(kind, None)),
-                None => refuse("it is agent.json, hook.json, user.json, or a file below agent, hook, user or time"),
+                None => refuse(
+                    "it is agent.json, hook.json, user.json, mail.json, or a file below agent, hook, user or time",
+                ),
             },
             ["time", when @ ("after" | "at"), number] => match bare(number).map(|number| number.parse::<u64>()) {
                 Some(Ok(ms)) if *when == "after" => Ok(Selector::After(ms)),
@@ -135,6 +140,7 @@ impl Selector {
             Selector::Chat => format!("/agents/{agent}/chat/control/input"),
             Selector::Signal(kind, None) => source(kind.name().to_owned()),
             Selector::Signal(kind, Some(parameter)) => source(format!("{}/{parameter}", kind.name())),
+            Selector::Mail => source("mail".to_owned()),
             Selector::After(ms) => source(format!("time/after/{ms}")),
             Selector::At(ms) => source(format!("time/at/{ms}")),
             Selector::Path(path) => path.clone(),

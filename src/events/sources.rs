@@ -20,6 +20,7 @@ A file for everything that can be waited for. They are not listed, so that a pro
 here for ever; name the one that you want, and reading it waits:
 
 - `user.json`, `agent.json`, `hook.json`: any signal of that type; `user/go.json`: the signal `go`.
+- `mail.json`: the next message that comes to this agent's inbox.
 - `time/after/1000.json`: in a second; `time/at/1767225600000.json`: at that time, in milliseconds since 1970.
 ";
 

@@ -110,7 +110,7 @@ pub fn find_match<'a>(
         let matches = |selector: &Selector| matches(selector, event, agent, armed.turn);
         if let Some(i) = armed.selectors.iter().position(matches) {
             let name = match event.kind.as_str() {
-                kind @ ("job" | "signal" | "chat") => kind,
+                kind @ ("job" | "signal" | "chat" | "mail") => kind,
                 _ => "change",
             };
             let selector = &armed.selectors[i];
@@ -123,6 +123,7 @@ pub fn find_match<'a>(
 pub(super) fn matches(selector: &Selector, event: &Event, agent: &str, turn: u64) -> bool {
     match selector {
         Selector::Job(_) | Selector::After(_) | Selector::At(_) => false,
+        Selector::Mail => event.kind == "mail" && event.payload["mail"] == "arrived",
         Selector::Chat => event.kind == "chat" && event.seq > turn,
         Selector::Signal(kind, parameter) => {
             event.kind == "signal"

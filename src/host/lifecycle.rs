@@ -102,6 +102,9 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
         host.shared.runtimes.forget_spending(&id);
         host.shared.requests.forget(&id);
         let agent = id.clone();
+        if purge {
+            wiring::before_purge(&host, &id)?;
+        }
         if purge { crate::state::purge(&host.store, &id, move |tx| wiring::purge(tx, &agent)) } else { Ok(()) }
     })
     .await

@@ -16,6 +16,7 @@ mod edit;
 mod health;
 pub mod library;
 mod lifecycle;
+mod mail;
 mod meta;
 mod mirror;
 #[cfg(feature = "door-9p")]
@@ -217,7 +218,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         beside: unasked.beside(&here, "prompts"),
         library: library.folder(),
         store: &store,
-        quotas: &event_logs.quotas,
+        event_logs: &event_logs,
         clock: &clock,
     })?;
     let projects = Arc::new(projects::Projects::new(&clock));
@@ -255,6 +256,7 @@ fn build(host: &Arc<HostState>) -> Result<(Listing, Arc<AgentDirs>)> {
         .file("AGENTS.md", acheron_vfs::text(pages::AGENTS))
         .with("agents", Node::Dir(agent_dirs.directory()))
         .dir("global", Listing::default().dir("library", library::directory(host)?))
+        .dir("mail", mail::directory(host)?)
         .dir("meta", meta::directory(host))
         .dir("nodes", Listing::default().dir("local", nodes::directory(host)?))
         .with("projects", Node::Dir(projects::directory(host)?));

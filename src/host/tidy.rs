@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::HostState;
+use super::{HostState, wiring};
 use crate::state::audit::AuditLimits;
 use crate::state::{self, Pruned, RetentionLimits};
 use acheron_base::{Code, Result, blocking};
@@ -52,6 +52,7 @@ pub async fn tidy(host: &HostState) -> Result<Pruned> {
     let audit = AuditLimits { lines: AUDIT_LINES, before_ms: keep.before_ms };
     blocking(move || state::audit::prune(&dir, &store, &size, audit, now_ms)).await?;
     host.access.tell_counted();
+    wiring::forget(host, keep.before_ms).await?;
     host.context.event_logs.pruned();
     for agent in host.context.jobs.agents() {
         host.context.jobs.of(&agent).forget(&gone.jobs);

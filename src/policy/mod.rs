@@ -141,6 +141,8 @@ pub fn default_rules(projects: &[String]) -> Vec<Rule> {
         Rule::allow(&[Read], "/meta/protocol.json"),
         Rule::allow(&[Read], "/global/**"),
         Rule::allow(&[Read, Write, Invoke], "/agents/self/**"),
+        // An agent may write to its operator, and see nothing of the operator's mail.
+        Rule::allow(&[Invoke], "/mail/inbox"),
         // An agent is a player of the game. The worlds tell its secrets, and the tools of game masters and authors change it;
         // an agent that writes worlds gets a rule of its own.
         Rule::deny(&[Read], "/global/library/cartridges/**"),

@@ -10,6 +10,7 @@ use crate::events::{Commit, EventLog};
 use crate::jobs::Job;
 use acheron_base::{Clock, Result};
 use acheron_store::Tx;
+use acheron_store::Written;
 use acheron_vfs::{Caller, Tree};
 
 /// The caller, the job, and the parts of the host that a call may use.
@@ -51,6 +52,16 @@ impl Cx {
 
     pub async fn cancelled(&self) {
         self.job.cancel.cancelled().await;
+    }
+
+    /// Ends the call by a change of the database: the change, the end of the job and its event are one commit, so that a
+    /// crash leaves all of them or none. If `change` returns nothing, nothing is changed and the call goes on; if the call
+    /// was cancelled meanwhile, `change` is undone. The call has to return what this returns.
+    pub fn end_with(
+        &self,
+        change: impl FnOnce(&Commit<'_>) -> Result<Option<Value>> + Send + 'static,
+    ) -> Result<Written<Option<Value>>> {
+        Ok(self.context.runner.end_with(&self.job, &self.event_log()?, change))
     }
 
     pub fn tree(&self) -> Result<Tree> {

@@ -27,6 +27,9 @@ pub fn directory(instance: &Arc<ServiceInstance>) -> Listing {
     for (name, node) in instance.serve().files() {
         listing = listing.with(&name, node);
     }
+    for (name, node) in instance.serve().unlisted_files() {
+        listing = listing.unlisted(&name, node);
+    }
     listing
 }
 
@@ -158,7 +161,31 @@ fn begin(
         Ok(calls) => calls,
         Err(error) => return Answer::refuse(error),
     };
-    instance
-        .begin(&asked.caller, calls)
-        .map(|jobs| jobs.into_iter().map(|job| Arc::new(ReplyFn(move || answer(&job))) as Arc<dyn Reply>).collect())
+    let (contract, reads) = (instance.clone(), asked.how.read);
+    let reply = move |job: Arc<Job>| -> Arc<dyn Reply> {
+        let operation = contract.contract().operation(&job.call.operation);
+        match reads && operation.is_ok_and(|operation| operation.for_its_reader) {
+            true => Arc::new(ReaderReply(job)),
+            false => Arc::new(ReplyFn(move || answer(&job))),
+        }
+    };
+    instance.begin(&asked.caller, calls).map(move |jobs| jobs.into_iter().map(reply).collect())
+}
+
+/// The reply to a call that is made for the reader of this handle: if the handle goes before the call has ended, as when the
+/// program with the handle is killed, the call is cancelled.
+struct ReaderReply(Arc<Job>);
+
+impl Reply for ReaderReply {
+    fn read(&self) -> Answer<Bytes> {
+        answer(&self.0)
+    }
+}
+
+impl Drop for ReaderReply {
+    fn drop(&mut self) {
+        if !self.0.settled() {
+            self.0.stop(Error::cancelled("the program that waited for this call has closed its handle"));
+        }
+    }
 }

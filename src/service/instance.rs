@@ -163,7 +163,7 @@ impl ServiceInstance {
         let operation = self.contract().operation(&op)?;
         let path = format!("{}/{}", self.path, operation.control_path());
         self.context.access.check(caller, acheron_vfs::Access::Invoke, &path)?;
-        self.serve.check(&op, &arguments)?;
+        self.serve.check(caller, &op, &arguments)?;
         let call = Call {
             agent: self.agent_for(caller),
             service: self.name().to_owned(),

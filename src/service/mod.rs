@@ -31,7 +31,7 @@ use serde_json::Value;
 use crate::contract::{Contract, Effect, Operation};
 use crate::jobs::Call;
 use acheron_base::{Error, Result};
-use acheron_vfs::Node;
+use acheron_vfs::{Caller, Node};
 
 pub use context::{Latest, ServiceAccess, ServiceContext};
 pub use cx::{Cx, WriteCx};
@@ -71,6 +71,11 @@ pub trait Service: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Files that are found by name and not listed, because a read of them may wait for ever.
+    fn unlisted_files(&self) -> Vec<(String, Node)> {
+        Vec::new()
+    }
+
     /// How far work in the background is, for `status.json`. Quick: the thread that all callers share asks.
     fn progress(&self) -> Option<Value> {
         None
@@ -81,9 +86,9 @@ pub trait Service: Send + Sync + 'static {
         None
     }
 
-    /// Checks what the arguments alone tell and a schema cannot express. A refusal fails the write. Quick: the thread that
-    /// all callers share asks.
-    fn check(&self, _command: Self::Command) -> Result<()> {
+    /// Checks what the caller and the arguments alone tell and neither a schema nor the path of the control file can
+    /// express. A refusal fails the write. Quick: the thread that all callers share asks.
+    fn check(&self, _caller: &Caller, _command: Self::Command) -> Result<()> {
         Ok(())
     }
 
@@ -117,6 +122,11 @@ pub trait Serve: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Files that are found by name and not listed.
+    fn unlisted_files(&self) -> Vec<(String, Node)> {
+        Vec::new()
+    }
+
     /// How far work in the background is, for `status.json`.
     fn progress(&self) -> Option<Value> {
         None
@@ -127,8 +137,8 @@ pub trait Serve: Send + Sync + 'static {
         None
     }
 
-    /// Checks what the arguments of a call alone tell, beyond the contract.
-    fn check(&self, _operation: &str, _arguments: &Value) -> Result<()> {
+    /// Checks what the caller and the arguments of a call alone tell, beyond the contract.
+    fn check(&self, _caller: &Caller, _operation: &str, _arguments: &Value) -> Result<()> {
         Ok(())
     }
 
@@ -182,6 +192,10 @@ impl<S: Service> Serve for TypedService<S> {
         self.service.files()
     }
 
+    fn unlisted_files(&self) -> Vec<(String, Node)> {
+        self.service.unlisted_files()
+    }
+
     fn progress(&self) -> Option<Value> {
         self.service.progress()
     }
@@ -190,8 +204,8 @@ impl<S: Service> Serve for TypedService<S> {
         self.service.turn(call)
     }
 
-    fn check(&self, operation: &str, arguments: &Value) -> Result<()> {
-        self.service.check(self.contract.command(operation, arguments)?)
+    fn check(&self, caller: &Caller, operation: &str, arguments: &Value) -> Result<()> {
+        self.service.check(caller, self.contract.command(operation, arguments)?)
     }
 
     async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {

@@ -6,10 +6,12 @@
 pub mod agents;
 pub mod dm;
 pub mod external;
+pub mod mail;
 pub mod memory;
 pub mod mounts;
 pub mod phases;
 pub mod prompts;
+pub mod queues;
 pub mod recall;
 pub mod search_code;
 pub mod sub_brains;

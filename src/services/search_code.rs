@@ -21,6 +21,7 @@ use crate::contract::Operation;
 use crate::service::{Cx, Service};
 use crate::spec::ProjectDir;
 use acheron_base::{Error, Result};
+use acheron_vfs::Caller;
 use scope::Rights;
 use search::{CodeMatches, CodeQuery, SearchControl};
 pub use slots::SearchSlots;
@@ -101,7 +102,7 @@ impl Service for SearchCode {
         ]
     }
 
-    fn check(&self, command: Command) -> Result<()> {
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
         search::check(&query_of(command))
     }
 

@@ -12,13 +12,15 @@ use acheron_base::nearest::hint;
 use acheron_base::quoted;
 
 /// The built-in services, which may have settings here but no program.
-pub const BUILT_IN: [&str; 12] = [
+pub const BUILT_IN: [&str; 14] = [
     "agents",
     "dm",
+    "mail",
     "memory",
     "mounts",
     "phases",
     "prompts",
+    "queues",
     "recall",
     "search_code",
     "sub_brains",
@@ -179,6 +181,9 @@ impl Faults {
 
     fn agent(&mut self, path: &str, id: &str, agent: &AgentSpec, spec: &Spec) {
         self.id(path, id);
+        if id == "operator" {
+            self.add(path, "operator is the user of this host, as in mail; it cannot be the id of an agent");
+        }
         if id == "self" {
             self.add(path, "self refers to the calling agent; it cannot be the id of an agent");
         }

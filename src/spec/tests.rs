@@ -171,7 +171,7 @@ fn every_fault_is_named_with_its_path() {
         (
             r#"{"services": {"weather": {}}}"#,
             &[
-                "services.weather: has no command, and is not a built-in service; built-in services are agents, dm, memory, mounts, phases, prompts, recall, search_code, sub_brains, symbols, terminal, web_search",
+                "services.weather: has no command, and is not a built-in service; built-in services are agents, dm, mail, memory, mounts, phases, prompts, queues, recall, search_code, sub_brains, symbols, terminal, web_search",
             ],
         ),
         (

@@ -45,6 +45,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/11-model-requests.sql"),
     include_str!("steps/13-audit-chain.sql"),
     include_str!("steps/12-door-tokens.sql"),
+    include_str!("steps/12-mail.sql"),
+    include_str!("steps/13-queues.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.

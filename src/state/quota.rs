@@ -5,7 +5,7 @@ use parking_lot::RwLock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use acheron_base::{Error, Result};
+use acheron_base::{Code, Error, Result};
 
 /// The bytes that one agent may keep on this host. What would go beyond a limit is refused (`EDQUOT`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +26,16 @@ pub struct ByteLimits {
     /// Arguments and results of ended jobs. If there are more, the oldest jobs go.
     #[schemars(range(min = 1))]
     pub jobs_bytes: u64,
+    /// The messages in one inbox, and their bytes. One agent fills at most half of another's.
+    #[schemars(range(min = 1))]
+    pub mail_messages: u64,
+    #[schemars(range(min = 1))]
+    pub mail_bytes: u64,
+    /// The items in one queue, with its dead letters, and their bytes.
+    #[schemars(range(min = 1))]
+    pub queue_items: u64,
+    #[schemars(range(min = 1))]
+    pub queue_bytes: u64,
     /// The links in one page of recall.
     #[schemars(range(min = 1))]
     pub links_per_page: u64,
@@ -39,6 +49,10 @@ impl Default for ByteLimits {
             files_bytes: 2 << 30,
             symbols_bytes: 16 << 20,
             jobs_bytes: 512 << 20,
+            mail_messages: 200_000,
+            mail_bytes: 256 << 20,
+            queue_items: 1_000_000,
+            queue_bytes: 1 << 30,
             links_per_page: 2_000,
         }
     }
@@ -52,7 +66,18 @@ pub enum QuotaKind {
     Files,
     Symbols,
     LinksPerPage,
+    /// Messages and bytes of one inbox, and of one sender in it.
+    MailMessages,
+    Mail,
+    MailMessagesOfOne,
+    MailOfOne,
+    /// Items and bytes of one queue.
+    QueueItems,
+    Queue,
 }
+
+/// What to do about an inbox or a queue that is full.
+const LATER: &str = "try again when some are dealt with";
 
 /// The limits as the mountspec has them now.
 #[derive(Default)]
@@ -80,15 +105,31 @@ impl Quotas {
                 ("symbols_bytes", limits.symbols_bytes, "bytes", "the symbols of the agent", "write less")
             }
             QuotaKind::LinksPerPage => ("links_per_page", limits.links_per_page, "links", "the page", "divide it"),
+            QuotaKind::MailMessages => ("mail_messages", limits.mail_messages, "messages", "the inbox", LATER),
+            QuotaKind::Mail => ("mail_bytes", limits.mail_bytes, "bytes", "the inbox", LATER),
+            QuotaKind::MailMessagesOfOne => {
+                ("mail_messages", limits.mail_messages / 2, "messages", "your part of the inbox", LATER)
+            }
+            QuotaKind::MailOfOne => ("mail_bytes", limits.mail_bytes / 2, "bytes", "your part of the inbox", LATER),
+            QuotaKind::QueueItems => ("queue_items", limits.queue_items, "items", "the queue", LATER),
+            QuotaKind::Queue => ("queue_bytes", limits.queue_bytes, "bytes", "the queue", LATER),
         };
         let total = used.saturating_add(more);
         if total <= limit {
             return Ok(());
         }
-        Err(Error::quota_exceeded(format!(
-            "{kept} would have {total} {unit}, and at most {limit} are allowed: {remedy}, or have the operator raise \
+        // What is counted goes by itself when it is dealt with; bytes are a limit of what one keeps.
+        let code = match what {
+            QuotaKind::MailMessages | QuotaKind::MailMessagesOfOne | QuotaKind::QueueItems => Code::QueueFull,
+            _ => Code::QuotaExceeded,
+        };
+        Err(Error::new(
+            code,
+            format!(
+                "{kept} would have {total} {unit}, and at most {limit} are allowed: {remedy}, or have the operator raise \
              `limits.{name}` in the mountspec"
-        )))
+            ),
+        ))
     }
 }
 

@@ -10,6 +10,7 @@ mod lasting;
 mod life;
 mod load;
 mod long_turn;
+mod mail;
 mod mixed;
 mod native_calls;
 mod reader;

@@ -111,6 +111,7 @@ fn a_daemon_answers_when_its_command_returns_and_is_gone_after_unmount() {
             README.md
             agents
             global
+            mail
             meta
             nodes
             projects
@@ -198,6 +199,7 @@ fn a_dead_mount_is_recovered_also_with_a_shell_inside() {
             README.md
             agents
             global
+            mail
             meta
             nodes
             projects

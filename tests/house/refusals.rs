@@ -24,7 +24,7 @@ const SPEC: &str = r#"{
     },
     "projects": { "here": { "binds": { "/": { "path": ".", "read_only": true } } } },
     "recall": { "store": "tiny" },
-    "limits": { "signals_bytes": 1000 },
+    "limits": { "signals_bytes": 1000, "mail_messages": 1 },
     "services": {
         "slow": { "command": ["/bin/sleep", "600"], "about": "Sleeps.", "operations": {
             "nap": { "effect": "read", "timeout_ms": 100 }, "night": { "effect": "read", "timeout_ms": 60000 } } },
@@ -33,7 +33,7 @@ const SPEC: &str = r#"{
 }"#;
 
 /// A code, and what provokes it. `told FILE` shows the error that stands in a file.
-const PROVOKED: [(Code, &str); 19] = [
+const PROVOKED: [(Code, &str); 21] = [
     (Code::InvalidPayload, r#"echo '{"qury":"x"}' > search_code/control/search.json; told search_code/status.json"#),
     (Code::UnknownOperation, r#"echo '{"op":"fly"}' > search_code/control/invoke.json; told search_code/status.json"#),
     (
@@ -112,6 +112,11 @@ if got < 0: print("read:", os.strerror(ctypes.get_errno()))'"#,
         r#"{ printf '{"event_type":"user","payload":"'; head -c 2000 /dev/zero | tr '\0' x; echo '"}'; } > events/control/signal.json
         told events/status.json"#,
     ),
+    (
+        Code::QueueFull,
+        r#"for i in 1 2; do echo '{"to":"charon","body":"x"}' > mail/control/send.json; done; told mail/result.json"#,
+    ),
+    (Code::Fenced, r#"echo '{"lease":"q.gone"}' > queues/control/done.json; told queues/result.json"#),
     (Code::ProviderError, r#"echo hi > ../mute/chat/control/input; told ../mute/jobs/last/result.json"#),
     (Code::ExecutionFailed, r#"echo '{}' > broken/control/try.json; told broken/result.json"#),
     // Nobody can bring this about from outside: it takes a service with a bug.
@@ -240,6 +245,10 @@ fn every_refusal_says_what_and_why() {
         # quota_exceeded
         quota_exceeded: the signals from this sender would have 2069 bytes, and at most 1000 are allowed: send less, or have the operator raise `limits.signals_bytes` in the mountspec
           ! echo: write error: Disk quota exceeded
+        # queue_full
+        queue_full: the inbox would have 2 messages, and at most 1 are allowed: try again when some are dealt with, or have the operator raise `limits.mail_messages` in the mountspec
+        # fenced
+        fenced: this lease is not in force any more: its time was up, or it has ended; take an item again
         # provider_error
         provider_error: the script mute.ndjson has no answer left for this message
         # execution_failed

@@ -20,6 +20,7 @@ fn the_tree_lists_without_an_error() {
             README.md
             agents
             global
+            mail
             meta
             nodes
             projects
@@ -33,11 +34,13 @@ fn the_tree_lists_without_an_error() {
             dm
             events
             jobs
+            mail
             memory
             model
             mounts
             phases
             prompts
+            queues
             recall
             search_code
             services
@@ -79,7 +82,7 @@ fn a_signal_wakes_the_one_who_waits() {
             {"configured":false,"waiting":false,"error":"wait_not_configured"}
             {"n":1}
             {"configured":true,"waiting":true,"timeout":true}
-            sources/dog.json is not a source: it is agent.json, hook.json, user.json, or a file below agent, hook, user or time
+            sources/dog.json is not a source: it is agent.json, hook.json, user.json, mail.json, or a file below agent, hook, user or time
             ! bash: line 11: echo: write error: Invalid argument
         "#]],
     );

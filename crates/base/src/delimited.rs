@@ -2,9 +2,10 @@
 //! only its delimiters tell a model where it begins and ends. Any crate may use it.
 
 /// The names of the delimiters. A text that writes one of them shows it instead.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "about",
     "memory",
+    "mail",
     "cathedral",
     "recall",
     "human",

@@ -40,6 +40,10 @@ pub enum Code {
     BudgetExceeded,
     /// A limit of bytes (`limits` in the mountspec).
     QuotaExceeded,
+    /// An inbox or a queue has as many messages or items as it takes; there is room when some are dealt with.
+    QueueFull,
+    /// What the caller held, such as a lease, is not its own any more.
+    Fenced,
     ProviderError,
     ExecutionFailed,
     Internal,
@@ -49,7 +53,7 @@ pub enum Code {
 
 impl Code {
     /// Every code with a name of its own, for tests and generated pages.
-    pub const ALL: [Code; 19] = [
+    pub const ALL: [Code; 21] = [
         Code::InvalidPayload,
         Code::UnknownOperation,
         Code::Forbidden,
@@ -66,6 +70,8 @@ impl Code {
         Code::NoSpace,
         Code::BudgetExceeded,
         Code::QuotaExceeded,
+        Code::QueueFull,
+        Code::Fenced,
         Code::ProviderError,
         Code::ExecutionFailed,
         Code::Internal,
@@ -102,6 +108,8 @@ impl Code {
             Code::NoSpace => "no_space",
             Code::BudgetExceeded => "budget_exceeded",
             Code::QuotaExceeded => "quota_exceeded",
+            Code::QueueFull => "queue_full",
+            Code::Fenced => "fenced",
             Code::ProviderError => "provider_error",
             Code::ExecutionFailed => "execution_failed",
             Code::Internal => "internal",
@@ -125,9 +133,9 @@ impl Code {
             Code::Forbidden => libc::EACCES,
             Code::NotFound => libc::ENOENT,
             Code::AlreadyExists => libc::EEXIST,
-            Code::Conflict => libc::ESTALE,
+            Code::Conflict | Code::Fenced => libc::ESTALE,
             Code::TooLarge => libc::EFBIG,
-            Code::Busy => libc::EAGAIN,
+            Code::Busy | Code::QueueFull => libc::EAGAIN,
             Code::Timeout => libc::ETIMEDOUT,
             Code::Cancelled => libc::ECANCELED,
             Code::Interrupted => libc::EINTR,
@@ -206,6 +214,8 @@ constructors! {
     no_space => NoSpace,
     budget_exceeded => BudgetExceeded,
     quota_exceeded => QuotaExceeded,
+    queue_full => QueueFull,
+    fenced => Fenced,
     provider => ProviderError,
     failed => ExecutionFailed,
     internal => Internal,

@@ -94,6 +94,43 @@ fn outcome(content: &str) -> TranscriptRecord {
     TranscriptRecord::Outcome { at_ms: 0, ms: 0, parked_ms: 0, result: json!({"content": content, "ready": true}) }
 }
 
+/// Two messages of so many bytes each; none of 0.
+fn mail(bytes: usize) -> Option<TranscriptRecord> {
+    let mail = |id: &str| {
+        TurnMail::new(id.to_owned(), "styx", "\"ä".repeat(bytes / 9), &"é\n".repeat(bytes / 3), "t".into(), None, 5)
+    };
+    (bytes > 0).then(|| TranscriptRecord::Mail { at_ms: 0, mails: vec![mail("m1"), mail("m2")] })
+}
+
+#[test]
+fn mail_stands_beside_the_result_before_it_and_stays_there() {
+    let path = ["a".to_owned()];
+    for (begin, call) in [(began_natively("go"), reads(0, &path)), (began("go", TurnSource::Chat), read("a"))] {
+        let early = TranscriptRecord::Mail {
+            at_ms: 0,
+            mails: vec![TurnMail::new("m0".into(), "styx", String::new(), "early", "t".into(), None, 5)],
+        };
+        let long = outcome(&"x".repeat(9000));
+        let turn = [begin, early, call.clone(), long.clone(), mail(600).unwrap(), call, long];
+        for window in [1500, 3000, 30_000] {
+            let parts = ContextParts { turn: &turn, window, answer: 100, ..ContextParts::default() };
+            let mut cache = RoundCache::default();
+            let texts = |end: usize, cache: &mut RoundCache| -> Vec<String> {
+                let ask = assemble(&ContextParts { turn: &turn[..end], ..parts.clone() }, cache).unwrap();
+                ask.messages.iter().map(|message| message.texts().join(" | ")).collect()
+            };
+            assert!(texts(2, &mut cache)[0].ends_with("<mail from=\"styx, id m0\">\nearly\n</mail>"));
+            let told = texts(5, &mut cache).pop().unwrap();
+            assert!(
+                told.contains("\"mail\":[{\"id\":\"m1\"") || told.contains("there is mail for you"),
+                "{window}: {told}"
+            );
+            let last = texts(7, &mut cache).pop().unwrap();
+            assert!(!last.contains("\"mail\""), "{window}: {last}");
+        }
+    }
+}
+
 fn assembled(parts: &ContextParts) -> Result<ModelRequest> {
     assemble(parts, &mut RoundCache::default())
 }
@@ -202,15 +239,17 @@ proptest! {
     #[test]
     fn nothing_ever_exceeds_the_window(
         window in 600u64..20_000, answer in 1u64..5000, core in 0usize..600, input in 0usize..30_000,
-        rounds in prop::collection::vec((0usize..4000, 0usize..30_000, any::<bool>()), 0..12),
+        rounds in prop::collection::vec((0usize..4000, 0usize..30_000, any::<bool>(), 0usize..9000), 0..12),
         memory in prop::collection::vec(0usize..5000, 0..6), history in prop::collection::vec((0usize..9000, 0usize..9000), 0..6),
     ) {
         let mut turn = vec![began(&"ä\"".repeat(input / 3), TurnSource::Chat)];
-        for (path, content, fault) in &rounds {
+        turn.extend(mail(input % 5000));
+        for (path, content, fault, mailed) in &rounds {
             turn.push(if *fault { said(&"prose ".repeat(path / 6)) } else { read(&"p".repeat(*path)) });
             if !fault {
                 turn.push(outcome(&"\n\\é".repeat(content / 4)));
             }
+            turn.extend(mail(mailed.saturating_sub(3000)));
         }
         let memory: Vec<_> = memory.iter().map(|n| ("m".to_owned(), "ö ".repeat(n / 3))).collect();
         let history: Vec<_> = history.iter().map(|(a, b)| ("q".repeat(*a), "\"".repeat(*b))).collect();
@@ -220,7 +259,9 @@ proptest! {
             prop_assert!(ask.estimated() + u64::from(ask.max_tokens) <= window, "{} + {} > {window}", ask.estimated(), ask.max_tokens);
             // The same, whatever was rendered at earlier steps of the turn.
             let mut cache = RoundCache::default();
-            for end in 1..=turn.len() {
+            // Mail comes before the model is asked, never after.
+            let is_asked = |end: &usize| !matches!(turn.get(*end), Some(TranscriptRecord::Mail { .. }));
+            for end in (1..=turn.len()).filter(is_asked) {
                 _ = assemble(&ContextParts { turn: &turn[..end], ..parts.clone() }, &mut cache);
             }
             prop_assert_eq!(&assemble(&parts, &mut cache).unwrap(), &ask);
@@ -238,6 +279,7 @@ proptest! {
             let paths: Vec<String> = paths.iter().map(|length| "\n".repeat(*length)).collect();
             turn.push(reads(at, &paths));
             turn.extend(paths.iter().map(|_| outcome(&"\n\\é".repeat(content / 4))));
+            turn.extend(mail(content.saturating_sub(4000)));
         }
         let parts = ContextParts { turn: &turn, window, answer, ..ContextParts::default() };
         if let Ok(ask) = assembled(&parts) {

@@ -52,7 +52,7 @@ fn paths_become_selectors_or_are_refused_with_the_reason() {
         /agents/self/events/sources/time/at/5.json: At(5)
         /agents/self/events/sources/time/after/soon.json: sources/time/after/soon.json is not a source: it is a number of milliseconds followed by .json
         /agents/self/events/sources/time/5.json: sources/time/5.json is not a source: a time is time/after/<ms>.json or time/at/<unix_ms>.json
-        /agents/self/events/sources/dog.json: sources/dog.json is not a source: it is agent.json, hook.json, user.json, or a file below agent, hook, user or time
+        /agents/self/events/sources/dog.json: sources/dog.json is not a source: it is agent.json, hook.json, user.json, mail.json, or a file below agent, hook, user or time
         /agents/self/events/sources/dog/bark.json: sources/dog/bark.json is not a source: its kind is agent, hook, user or time
         /agents/self/events/sources/user/go: sources/user/go is not a source: its file name ends in .json
         /agents/self/events/sources/user/a/b.json: sources/user/a/b.json is not a source: the path is too deep
@@ -60,8 +60,8 @@ fn paths_become_selectors_or_are_refused_with_the_reason() {
         /agents/selfish/x: /agents/selfish/x belongs to another agent; wait in its own events, or have it send a signal
         /projects/here/fs/../fs/a: Path("/projects/here/fs/a")
         /agents/styx/chat/control/input: /agents/styx/chat/control/input belongs to another agent; wait in its own events, or have it send a signal
-        /etc/passwd: /etc/passwd is not in the tree: a path begins with /agents, /projects, /global, /nodes, /meta, /README.md, /AGENTS.md, /.ignore
-        ../../etc/passwd: /etc/passwd is not in the tree: a path begins with /agents, /projects, /global, /nodes, /meta, /README.md, /AGENTS.md, /.ignore
+        /etc/passwd: /etc/passwd is not in the tree: a path begins with /agents, /projects, /global, /nodes, /mail, /meta, /README.md, /AGENTS.md, /.ignore
+        ../../etc/passwd: /etc/passwd is not in the tree: a path begins with /agents, /projects, /global, /nodes, /mail, /meta, /README.md, /AGENTS.md, /.ignore
         /: Path("/")
         : a path to wait for is empty"#]]
     .assert_eq(&said.join("\n"));

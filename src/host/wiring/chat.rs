@@ -10,6 +10,7 @@ use crate::agent::runtime::Settings;
 use crate::agent::runtimes::budget_of;
 use crate::host::HostState;
 use crate::model::ModelProtocol;
+use crate::services::mail::AgentInbox;
 use crate::spec::AgentSpec;
 use acheron_base::Result;
 use acheron_base::delimited::delimited;
@@ -36,7 +37,8 @@ pub fn open(env: &AgentEnv) -> Result<Chat> {
             }
         }
     };
-    host.shared.runtimes.add(&host.context, &env.agent, &env.home, Arc::new(core), settings)
+    let mail = Arc::new(AgentInbox::new(&host.shared.post, &env.agent));
+    host.shared.runtimes.add(&host.context, &env.agent, &env.home, Arc::new(core), mail, settings)
 }
 
 /// The model and the limits of an agent. Opens the model; a limit that could not be kept is an error.

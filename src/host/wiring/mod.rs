@@ -7,6 +7,7 @@ mod agents;
 pub mod chat;
 mod dm;
 mod env;
+mod mail;
 mod memory;
 mod mounts;
 mod phases;
@@ -21,8 +22,12 @@ mod web_search;
 
 use std::sync::Arc;
 
+use crate::host::HostState;
+use crate::policy::Principal;
 use crate::service::{Serve, typed};
 use crate::services;
+use crate::services::mail::{Address, Mailbox as _};
+use crate::services::queues::Queue as _;
 use crate::services::symbols::service::Symbols;
 use crate::services::terminal::{Terminal, TerminalParts};
 use crate::spec::ServiceScope;
@@ -46,6 +51,8 @@ pub fn all(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
         typed(mounts::service(env))?,
         typed(Symbols::new(env.host.shared.symbols.clone()))?,
         typed(services::phases::open::open(&env.home, &env.agent, phases::parts(env))?)?,
+        typed(mail::service(env))?,
+        typed(mail::queues(env))?,
         typed(services::agents::Agents::new(agents::parts(env)))?,
         typed(services::sub_brains::SubBrains::new(agents::helpers(env)?)?)?,
     ];
@@ -73,8 +80,26 @@ pub fn configured(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
     Ok(all)
 }
 
+/// The mailbox of the operator.
+pub fn operator_mail(host: &HostState) -> Result<Arc<dyn Serve>> {
+    typed(mail::of_operator(host))
+}
+
+/// What has to be done before the rows of an agent are removed. Blocks.
+pub fn before_purge(host: &HostState, agent: &str) -> Result<()> {
+    host.shared.post.dead(&Address::Agent(agent.to_owned()))
+}
+
+/// Forgets what services remember of what is over.
+pub async fn forget(host: &HostState, before_ms: u64) -> Result<()> {
+    host.shared.post.mailbox.forget_ids(before_ms).await?;
+    host.shared.queues.backend.forget(before_ms).await
+}
+
 /// Removes for good what services keep of an agent outside its own directory, one line each.
 pub fn purge(tx: &Tx<'_>, agent: &str) -> Result<()> {
+    services::mail::purge(tx, agent)?;
+    services::queues::purge(tx, &Principal::Agent(agent.to_owned()).to_string())?;
     services::memory::purge(tx, agent)?;
     services::phases::history::purge(tx, agent)
 }

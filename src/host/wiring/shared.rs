@@ -4,10 +4,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::runtimes::AgentRuntimes;
+use crate::events::EventLogs;
 use crate::gateway::RequestLogs;
+use crate::services::mail::Post;
 use crate::services::mounts::Bindings;
 use crate::services::prompts::Library;
 use crate::services::prompts::watch::watch;
+use crate::services::queues::Queues;
 use crate::services::recall::Wikis;
 use crate::services::search_code::SearchSlots;
 use crate::services::symbols;
@@ -15,7 +18,6 @@ use crate::services::symbols::open::Filling;
 use crate::services::symbols::store::SymbolStore;
 use crate::services::terminal::{RunningPrograms, Shells};
 use crate::spec::Spec;
-use crate::state::quota::Quotas;
 use acheron_base::watch::FileWatcher;
 use acheron_base::{Clock, Result};
 use acheron_store::Store;
@@ -28,6 +30,9 @@ pub struct SharedServices {
     pub symbols: Arc<SymbolStore>,
     /// Reloads the prompts as long as it is held.
     _watch: Option<FileWatcher>,
+    /// The mail of all agents and of the operator.
+    pub post: Arc<Post>,
+    pub queues: Arc<Queues>,
     pub bindings: Arc<Bindings>,
     /// The sessions of all terminals.
     pub shells: Arc<Shells>,
@@ -48,13 +53,14 @@ pub struct SharedParts<'a> {
     /// The folder of the library, if it is one.
     pub library: Option<&'a Path>,
     pub store: &'a Store,
-    pub quotas: &'a Arc<Quotas>,
+    pub event_logs: &'a Arc<EventLogs>,
     pub clock: &'a Clock,
 }
 
 impl SharedServices {
     pub fn open(parts: SharedParts<'_>) -> Result<(SharedServices, Filling)> {
-        let SharedParts { spec, here, beside, library, store, quotas, clock } = parts;
+        let SharedParts { spec, here, beside, library, store, event_logs, clock } = parts;
+        let quotas = &event_logs.quotas;
         let catalogue = symbols::catalogue::of_library(library)?;
         let (symbols, filling) = symbols::open::open(&spec.symbols, store, catalogue, quotas.clone())?;
         let folder = spec.prompts.as_deref().map(|folder| here.join(folder));
@@ -73,7 +79,11 @@ impl SharedServices {
         )?);
         runtimes.trust(spec);
         let requests = Arc::new(RequestLogs::open(store.clone(), clock.clone())?);
+        let post = Post::open(store.clone(), event_logs.clone(), quotas.clone(), clock.clone())?;
+        let queues = Queues::new(store.clone(), quotas.clone(), clock.clone());
         let shared = SharedServices {
+            post,
+            queues,
             runtimes,
             requests,
             prompts,

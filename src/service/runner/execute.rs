@@ -106,6 +106,9 @@ impl JobRunner {
     /// Makes the end of a job durable together with the event about it, then shows both. A read is not stored, and only a
     /// failed one is told.
     async fn settle(&self, job: &Arc<Job>, log: &Arc<EventLog>, outcome: Result<Value>) {
+        if job.settled() {
+            return self.jobs.ended(job); // with a change of its own: `end_with`
+        }
         let at_ms = self.jobs.clock().now_ms();
         let now = ended(job, outcome, at_ms);
         if job.is_deferred() && now.state == JobState::Interrupted {

@@ -6,6 +6,7 @@
 //! commit ([`write`]). Any other is a future: its intent is journaled, then it runs, then its end is journaled together
 //! with the event ([`execute`]).
 
+mod end_with;
 mod execute;
 mod files;
 mod queue;

@@ -19,6 +19,7 @@ use super::*;
 use crate::agent::ask::OpenedModel;
 use crate::agent::budget::BudgetLimits;
 use crate::agent::ledger::Ledger;
+use crate::agent::mail::NoMail;
 use crate::agent::runtime::{AgentState, Settings};
 use crate::agent::transcript::TurnStore;
 use crate::agent::wake;
@@ -105,7 +106,8 @@ impl World {
             Arc::new(|| -> super::super::runtime::Remembering { Box::pin(async { Vec::new() }) }),
         );
         let ledger = Ledger::open((**store).clone(), context.clock.clone()).unwrap();
-        let state = AgentState { dir: place, turns: TurnStore::new((**store).clone(), "ada"), ledger };
+        let state =
+            AgentState { dir: place, turns: TurnStore::new((**store).clone(), "ada"), ledger, mail: Arc::new(NoMail) };
         let agent_runtime = AgentRuntime::open("ada", context.clone(), state, core, remember, settings).unwrap();
         let chat = Chat::new(Arc::new(agent_runtime), Arc::new(CallQueue::new(64, 64)));
         let counter = Counter::default();

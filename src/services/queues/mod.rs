@@ -1,0 +1,41 @@
+//! The service `queues`: queues of work that all agents of this host share. The host's wiring uses it; each agent has one, over
+//! one store.
+//!
+//! `lease` has the rules of an item's life and `names` those of names: data in, data out. `backend` is the trait of queues,
+//! `sqlite` the one in the database of the host, `waiting` those who wait for items, `files` the part of the tree, `service`
+//! the operations.
+
+pub mod backend;
+#[cfg(test)]
+mod conformance;
+mod files;
+pub mod lease;
+pub mod names;
+mod service;
+pub mod sqlite;
+#[cfg(test)]
+mod tests;
+mod waiting;
+
+use std::sync::Arc;
+
+use crate::state::quota::Quotas;
+use acheron_base::Clock;
+use acheron_store::Store;
+
+pub use backend::Queue;
+pub use service::QueuesService;
+pub use sqlite::{SqliteQueue, purge};
+
+/// The queues of the host.
+pub struct Queues {
+    pub backend: SqliteQueue,
+    pub clock: Clock,
+    pub(crate) signals: waiting::QueueSignals,
+}
+
+impl Queues {
+    pub fn new(store: Store, quotas: Arc<Quotas>, clock: Clock) -> Arc<Queues> {
+        Arc::new(Queues { backend: SqliteQueue::new(store, quotas), clock, signals: Default::default() })
+    }
+}
