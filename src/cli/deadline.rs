@@ -8,7 +8,7 @@ use futures_util::future::select_all;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{sleep, timeout};
 
-use acheron_base::Result;
+use acheron_base::{Error, Result};
 
 /// The time to end in; shorter than `acheron unmount` waits.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -32,22 +32,35 @@ pub async fn heard(signals: &mut [Signal]) {
 /// the mount is detached.
 pub fn watch(mountpoint: &Path) -> Result<()> {
     let mountpoint = mountpoint.to_owned();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut signals = runtime.block_on(async { signals() })?;
+    let (tell, told) = std::sync::mpsc::channel();
     std::thread::Builder::new().name("deadline".to_owned()).spawn(move || {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return drop(tell.send(Err(error.into()))),
+        };
         runtime.block_on(async {
-            heard(&mut signals).await;
-            let again = async {
-                sleep(SAME).await;
-                // What came meanwhile is heard at once, and was the same wish.
-                while timeout(Duration::ZERO, heard(&mut signals)).await.is_ok() {}
-                heard(&mut signals).await;
+            let mut signals = match signals() {
+                Ok(signals) => signals,
+                Err(error) => return drop(tell.send(Err(error))),
             };
-            _ = timeout(PATIENCE, again).await;
+            _ = tell.send(Ok(()));
+            told_to_end(&mut signals).await;
+            give_up(mountpoint);
         });
-        give_up(mountpoint);
     })?;
-    Ok(())
+    told.recv().map_err(|_| Error::internal("the thread that waits for signals has ended"))?
+}
+
+/// Returns when the time after a first signal is over, or at a second one.
+async fn told_to_end(signals: &mut [Signal]) {
+    heard(signals).await;
+    let again = async {
+        sleep(SAME).await;
+        // What came meanwhile is heard at once, and was the same wish.
+        while timeout(Duration::ZERO, heard(signals)).await.is_ok() {}
+        heard(signals).await;
+    };
+    _ = timeout(PATIENCE, again).await;
 }
 
 /// Detaches the mount and ends the process, whatever its other threads do.
