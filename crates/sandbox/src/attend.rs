@@ -40,7 +40,8 @@ pub(super) struct Attendant<'a> {
 impl Attendant<'_> {
     pub fn new(program: Pid, plan: &Plan, broker: Option<Broker>, covers: Option<Covers>) -> Attendant<'_> {
         let alone = plan.level == Level::Landlock;
-        let writes = plan.binds.iter().any(|bind| !bind.read_only && bind.on_disk);
+        // Without a root of its own, its scratch directory is on a disk, too.
+        let writes = alone || plan.binds.iter().any(|bind| !bind.read_only && bind.on_disk);
         let disk = (writes && (covers.is_some() || alone)).then(|| DiskUse::new(plan.limits.disk_bytes, alone));
         Attendant { program, plan, broker, covers, disk }
     }
