@@ -202,15 +202,17 @@ impl AgentRuntime {
         Ok(())
     }
 
-    /// Deletes ended turns: transcripts beyond the limit, and all from before `before_ms`.
-    pub fn tidy(&self, before_ms: u64) -> Result<()> {
+    /// Deletes ended turns: the oldest transcripts beyond the limits of number and bytes, and all from before `before_ms`.
+    pub fn tidy(&self, before_ms: u64, turns_bytes: u64) -> Result<()> {
         let alive = self.context.jobs.of(&self.agent).unfinished();
-        let turns = self.turns.jobs()?;
+        let turns = self.turns.sizes()?;
         let many = turns.len().saturating_sub(MAX_TRANSCRIPTS);
-        for (number, turn) in turns.iter().enumerate() {
+        let mut bytes: u64 = turns.iter().map(|(_, bytes)| bytes).sum();
+        for (number, (turn, size)) in turns.iter().enumerate() {
             let lives = alive.iter().any(|job| *turn == job.id);
-            if !lives && (number < many || self.turns.changed_ms(turn)? < before_ms) {
+            if !lives && (number < many || bytes > turns_bytes || self.turns.changed_ms(turn)? < before_ms) {
                 self.turns.delete(turn)?;
+                bytes -= size;
             }
         }
         for reply in if_exists(self.dir.list(REPLIES))?.unwrap_or_default() {

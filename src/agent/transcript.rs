@@ -129,12 +129,18 @@ impl TurnStore {
         let records: Vec<TranscriptRecord> = lines.iter().map(parse).collect::<Result<_>>()?;
         let mut counter = SpentCounter::default();
         records.iter().for_each(|record| counter.add(record));
-        Ok(Transcript { turns: self.clone(), job: job.to_owned(), records, counter })
+        let bytes = lines.iter().map(|line| line.len() as u64).sum();
+        Ok(Transcript { turns: self.clone(), job: job.to_owned(), records, counter, bytes })
     }
 
     /// The jobs of the turns, oldest first. Blocks.
     pub fn jobs(&self) -> Result<Vec<String>> {
         self.store.look(|conn| turns::jobs(conn, &self.agent))
+    }
+
+    /// The jobs of the turns with the bytes of their transcripts, oldest first. Blocks.
+    pub fn sizes(&self) -> Result<Vec<(String, u64)>> {
+        self.store.look(|conn| turns::sizes(conn, &self.agent))
     }
 
     /// The time of the last record of a turn. Blocks.
@@ -176,9 +182,15 @@ pub struct Transcript {
     job: String,
     records: Vec<TranscriptRecord>,
     counter: SpentCounter,
+    /// The bytes of the records.
+    bytes: u64,
 }
 
 impl Transcript {
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     pub fn records(&self) -> &[TranscriptRecord] {
         &self.records
     }
@@ -204,6 +216,7 @@ impl Transcript {
         let lines = lines.map_err(|error| Error::internal(error.to_string()))?;
         let (agent, job, before) = (self.turns.agent.clone(), self.job.clone(), self.records.len());
         records.iter().for_each(|record| self.counter.add(record));
+        self.bytes += lines.iter().map(|line| line.len() as u64).sum::<u64>();
         self.records.extend(records);
         Ok(commit(Box::new(move |tx| turns::append(tx, &agent, &job, before, &lines))))
     }

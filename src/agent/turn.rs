@@ -23,6 +23,7 @@ use super::transcript::{Transcript, TranscriptRecord, TurnEnd, TurnSource};
 use crate::agent::tools::{ToolCall, failure, perform};
 use crate::jobs::Job;
 use crate::model::{ModelAnswer, ModelProtocol, ModelRequest, OfferedTool};
+use crate::state::quota::QuotaKind;
 use acheron_base::{Clock, Code, Error, Result, blocking};
 use acheron_store::Written;
 
@@ -71,6 +72,7 @@ pub async fn run(agent_runtime: Arc<AgentRuntime>, current: Arc<CurrentTurn>) ->
         on_disk(move || owner.forget_reply(&id)).await?;
     }
     agent_runtime.thoughts.end_turn();
+    agent_runtime.context.jobs.grew(usize::try_from(turn.transcript.bytes()).unwrap_or(usize::MAX >> 1));
     let (reply, error) = match &end {
         TurnEnd::Replied(text) => (Some(text.clone()), None),
         TurnEnd::Failed { error, .. } => (None, Some(error.clone())),
@@ -224,6 +226,12 @@ impl<'a> RunningTurn<'a> {
             let over = matches!(self.records().last(), Some(TranscriptRecord::Ended { .. }));
             if let Some(text) = self.current.reply.borrow().clone().filter(|_| !over) {
                 return Ok(TurnEnd::Replied(text));
+            }
+            let quotas = &self.agent_runtime.context.event_logs.quotas;
+            if let Err(error) = quotas.check(QuotaKind::Turn, self.transcript.bytes(), 0)
+                && !over
+            {
+                return Ok(TurnEnd::failed("quota_exceeded", error));
             }
             match step::next(self.records(), &self.spent()) {
                 NextStep::Rest(end) => return Ok(end),

@@ -5,9 +5,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{CommandResult, Failure, mount, root};
+use super::{CommandResult, Failure, mount, plain_text, root};
 use acheron_base::Error;
 use acheron_fuse::mounts_of;
+
+/// How many files that are left out are named.
+const SHOWN: usize = 10;
 
 /// Copy the whole state into one tar file, whether or not a daemon is using it; `acheron restore` unpacks it.
 #[derive(Args)]
@@ -25,7 +28,14 @@ pub struct BackupArgs {
 impl BackupArgs {
     pub fn run(self) -> CommandResult {
         let state = state_of(self.state, self.root)?;
-        crate::state::backup::backup(&state, &self.file)?;
+        let left_out = crate::state::backup::backup(&state, &self.file)?;
+        for out in left_out.iter().take(SHOWN) {
+            let line = format!("note: {} is left out: {}", out.path.display(), out.why);
+            eprintln!("{}", plain_text::for_stderr(&line));
+        }
+        if left_out.len() > SHOWN {
+            eprintln!("note: {} more are left out", left_out.len() - SHOWN);
+        }
         println!("{} is a backup of {}", self.file.display(), state.display());
         Ok(ExitCode::SUCCESS)
     }

@@ -161,7 +161,11 @@ pub fn tree_of(state: &Path) -> PathBuf {
 /// Starts a host in the background that ends with the last command.
 fn start(state: &Path, spec: Option<&Path>) -> Result<(), String> {
     let tree = tree_of(state);
-    std::fs::create_dir_all(&tree).map_err(|err| format!("{}: {err}", tree.display()))?;
+    match std::fs::create_dir_all(&tree) {
+        // The mount of a host that was killed; the next one detaches it.
+        Err(err) if err.kind() == std::io::ErrorKind::AlreadyExists => (),
+        made => made.map_err(|err| format!("{}: {err}", tree.display()))?,
+    }
     let program = std::env::current_exe().map_err(|err| err.to_string())?;
     let mut command = Command::new(program);
     command.arg("mount").arg(&tree).args(["--daemon", "--leased"]).arg("--state").arg(state);

@@ -6,6 +6,7 @@ mod chat;
 mod check;
 mod completions;
 mod daemon;
+mod deadline;
 mod doctor;
 mod exec;
 mod host_connection;
@@ -179,7 +180,8 @@ struct LogWriter;
 
 impl std::io::Write for LogWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        _ = std::io::stderr().write_all(bytes);
+        let entry = plain_text::log_entry(&String::from_utf8_lossy(bytes), coloured());
+        _ = std::io::stderr().write_all(entry.as_bytes());
         log_rotation::wrote(bytes.len());
         Ok(bytes.len())
     }

@@ -5,9 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CommandResult, Failure, daemon, log, log_rotation};
+use super::{CommandResult, Failure, daemon, deadline, log, log_rotation};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, ModelProtocol, Spec};
@@ -205,15 +204,11 @@ pub fn default_state() -> Result<PathBuf> {
 /// Serves until a signal or an unmount.
 async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<&Path>) -> Result<()> {
     let child = said.child;
-    let mut ends = [
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-        signal(SignalKind::hangup())?,
-        signal(SignalKind::quit())?,
-    ];
+    let mut ends = deadline::signals()?;
     // Checked first, so that a second mount is reported as such, and not as a state directory in use.
-    acheron_fuse::prepare_mountpoint(dir, &acheron_fuse::Options::default())
+    let mountpoint = acheron_fuse::prepare_mountpoint(dir, &acheron_fuse::Options::default())
         .inspect_err(|error| daemon::tell(child, Some(error)))?;
+    deadline::watch(&mountpoint).inspect_err(|error| daemon::tell(child, Some(error)))?;
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = &said.record {
         host.state.shared.runtimes.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;
@@ -228,14 +223,10 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
         false => println!("mounted on {}; Ctrl-C unmounts it", dir.display()),
     }
     acheron_fuse::allocator::settle();
-    let [interrupt, terminate, hangup, quit] = &mut ends;
     let ended = tokio::select! {
         ended = mount.ended() => ended,
         () = host.unused(), if said.leased => Ok(()),
-        _ = interrupt.recv() => Ok(()),
-        _ = terminate.recv() => Ok(()),
-        _ = hangup.recv() => Ok(()),
-        _ = quit.recv() => Ok(()),
+        () = deadline::heard(&mut ends) => Ok(()),
     };
     drop(mount);
     host.down().await;

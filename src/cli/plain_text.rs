@@ -1,5 +1,5 @@
 //! Text of agents on the terminal of the operator: the one place that decides what of it is shown as it is. Every command
-//! uses it for what it prints.
+//! uses it for what it prints, and the log for its lines.
 
 use std::io::IsTerminal;
 
@@ -20,13 +20,27 @@ fn on(terminal: bool, text: &str) -> String {
     }
 }
 
+/// One entry of the log, which may be read at a terminal later. Lines after the first are indented, so that none of them
+/// looks like an entry. `coloured`: the logger's own colours are left; it has escaped those of others.
+pub fn log_entry(entry: &str, coloured: bool) -> String {
+    let (text, end) = entry.strip_suffix('\n').map_or((entry, ""), |text| (text, "\n"));
+    let mut lines = text.split('\n').map(|line| match coloured {
+        true => line.split('\u{1b}').map(plain).collect::<Vec<_>>().join("\u{1b}"),
+        false => plain(line),
+    });
+    let first = lines.next().unwrap_or_default();
+    lines.fold(first, |entry, line| entry + "\n    " + &line) + end
+}
+
 /// The text with all control characters escaped, apart from line ends and tabs, and those that change the direction of
-/// writing: with them a text looks like another one. The latter are escaped as in JSON, which stays JSON by that.
+/// writing or cannot be seen: with them a text looks like another one. The latter are escaped as in JSON, which stays JSON by
+/// that.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for letter in text.chars() {
-        if turns(letter) {
-            plain.push_str(&format!("\\u{:04x}", u32::from(letter)));
+        if turns(letter) || is_unseen(letter) {
+            let mut units = [0; 2];
+            plain.extend(letter.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
         } else if letter.is_control() && !matches!(letter, '\n' | '\t') {
             plain.extend(letter.escape_default());
         } else {
@@ -41,22 +55,15 @@ fn turns(letter: char) -> bool {
     matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_an_agent_says_gives_no_orders_to_a_terminal() {
-        let said = plain("a\tb\n\u{1b}]52;c;eA==\u{7}\u{9b}2J\r\u{7f}é");
-        assert_eq!(said, "a\tb\n\\u{1b}]52;c;eA==\\u{7}\\u{9b}2J\\r\\u{7f}é");
-        assert_eq!(on(false, "\u{202e}"), "\u{202e}");
-    }
-
-    #[test]
-    fn what_an_agent_says_does_not_turn_the_direction_of_writing() {
-        let said = plain("{\"say\":\"\u{202e}cod.exe\u{2066}\u{200f}\u{61c}ש\"}");
-        assert_eq!(said, "{\"say\":\"\\u202ecod.exe\\u2066\\u200f\\u061cש\"}");
-        let value: serde_json::Value = serde_json::from_str(&said).unwrap();
-        assert!(value["say"].as_str().unwrap().starts_with('\u{202e}'), "it is the same JSON");
-    }
+/// Whether a character is a format character that shows nothing. Those that join letters or keep them apart are left: some
+/// scripts cannot be written without them.
+fn is_unseen(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e007f}'
+    )
 }
+
+#[cfg(test)]
+mod tests;

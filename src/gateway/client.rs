@@ -236,7 +236,8 @@ pub fn fault_of(error: &Error) -> GatewayFault {
         Code::Conflict => GatewayFault::Unmatched,
         Code::Timeout => GatewayFault::Timeout,
         Code::ProviderError => GatewayFault::Upstream,
-        Code::Unavailable | Code::Busy => GatewayFault::Unavailable,
+        Code::Unavailable => GatewayFault::Unavailable,
+        Code::Busy => GatewayFault::Busy,
         _ => GatewayFault::Internal,
     }
 }

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Usage;
 
+/// The longest text in a line, in characters.
+const LONGEST: usize = 1000;
+
 /// A change of the longest answer, because the budget pays for no more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoweredAnswer {
@@ -52,8 +55,11 @@ impl RequestLine {
         (self.input, self.output, self.cached) = (usage.input, usage.output, usage.cache_read);
     }
 
+    /// The line. What a program or a server says is shown as far as it is of reasonable length.
     pub fn text(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
+        let short = |text: &str| text.chars().take(LONGEST).collect::<String>();
+        let (asked_model, error) = (short(&self.asked_model), self.error.as_deref().map(short));
+        serde_json::to_string(&RequestLine { asked_model, error, ..self.clone() }).unwrap_or_default()
     }
 
     /// The line of a request that was under way when the host stopped.
@@ -63,5 +69,17 @@ impl RequestLine {
             Some("host_stopped: the host stopped before the answer was complete; it is charged as far as known".into());
         line.estimated = true;
         line.text()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_short_whatever_a_program_calls_its_model() {
+        let long = "é".repeat(1 << 20);
+        let line = RequestLine { asked_model: long.clone(), error: Some(long), ..RequestLine::default() };
+        assert!(line.text().len() < 5000);
     }
 }

@@ -204,6 +204,7 @@ impl Drop for Host {
 /// Opens the state of a host. There is no tree yet.
 fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, Filling)> {
     let Options { spec, here, state, mountpoint, clock, random } = options;
+    runs::left::take_back(&state)?;
     let profiles = Arc::new(AgentProfiles::open(&spec, &state)?);
     let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
     let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));

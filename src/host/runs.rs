@@ -4,6 +4,7 @@
 //! The program itself is started by the command, on its own terminal. When the connection ends, for whatever reason, all
 //! that was made for the run is taken away; the record of the agent and its home stay.
 
+pub mod left;
 pub mod messages;
 
 use std::collections::BTreeSet;
@@ -221,13 +222,8 @@ async fn leave(host: &Arc<HostState>, agent: String, project: String, before: Op
     let inner = host.clone();
     let left = blocking(move || {
         let _inside = inner.context.runtime.enter();
-        let after = before.unwrap_or_else(|| Profile {
-            name: agent.clone(),
-            spec: AgentSpec { about: ABOUT.to_owned(), ..AgentSpec::default() },
-            created: true,
-            ..Profile::default()
-        });
-        let settled = lifecycle::settle(&inner, &agent, after);
+        let settled = lifecycle::settle(&inner, &agent, resting(&agent, before))
+            .and_then(|()| left::done(&inner.paths.state, &agent));
         edit::remove_guest(&inner, &project);
         inner.runs.leave(&agent);
         settled
@@ -235,6 +231,16 @@ async fn leave(host: &Arc<HostState>, agent: String, project: String, before: Op
     if let Err(error) = left.await {
         tracing::warn!(%error, "the agent of a run could not be put back");
     }
+}
+
+/// The profile of an agent while no program runs as it.
+fn resting(agent: &str, before: Option<Profile>) -> Profile {
+    before.unwrap_or_else(|| Profile {
+        name: agent.to_owned(),
+        spec: AgentSpec { about: ABOUT.to_owned(), ..AgentSpec::default() },
+        created: true,
+        ..Profile::default()
+    })
 }
 
 const ABOUT: &str = "A program of the operator's, run with `acheron run`.";
@@ -298,7 +304,9 @@ fn admit(host: &Arc<HostState>, agent: &str, project: &str, request: &ProgramReq
     if request.budget != BudgetLimits::default() {
         profile.spec.budget = within(&profile.spec.budget, &spent(host, agent), &request.budget);
     }
-    lifecycle::settle(host, agent, profile)?;
+    left::note(&host.paths.state, agent, &resting(agent, known.clone()))?;
+    // What was not given need not be taken back.
+    lifecycle::settle(host, agent, profile).inspect_err(|_| _ = left::done(&host.paths.state, agent))?;
     Ok(known)
 }
 

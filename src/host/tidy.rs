@@ -46,6 +46,7 @@ pub async fn tidy(host: &HostState) -> Result<Pruned> {
         job_bytes: host.current.spec().limits.jobs_bytes,
         before_ms: host.context.clock.now_ms().saturating_sub(retention.days.saturating_mul(DAY_MS)),
     };
+    let turns_bytes = host.current.spec().limits.turns_bytes;
     let gone = state::prune(&host.store, keep).await?;
     let (dir, store, size) = (host.paths.state.clone(), host.store.clone(), host.audit.clone());
     let now_ms = host.context.clock.now_ms();
@@ -59,7 +60,7 @@ pub async fn tidy(host: &HostState) -> Result<Pruned> {
     }
     for agent in host.profiles.ids() {
         let Ok(chat) = host.shared.runtimes.chat(&agent) else { continue };
-        blocking(move || chat.agent_runtime().tidy(keep.before_ms)).await?;
+        blocking(move || chat.agent_runtime().tidy(keep.before_ms, turns_bytes)).await?;
     }
     Ok(gone)
 }

@@ -120,12 +120,16 @@ impl Jobs {
 
     /// Counts the size of an ended job and unloads the oldest large ones.
     pub fn ended(&self, job: &Job) {
-        let bytes = result_sizes::of(job);
+        self.grew(result_sizes::of(job));
+        self.of(&job.call.agent).count_size(job);
+    }
+
+    /// Counts bytes that stay on the disk; after many of them what is beyond the limits goes.
+    pub fn grew(&self, bytes: usize) {
         if self.ended_bytes.fetch_add(bytes, Ordering::SeqCst) + bytes > MUCH {
             self.ended_bytes.store(0, Ordering::SeqCst);
             self.grown.notify_one();
         }
-        self.of(&job.call.agent).count_size(job);
     }
 
     /// The memory that results of ended jobs take, in bytes; small results are not counted.

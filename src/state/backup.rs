@@ -2,17 +2,22 @@
 //!
 //! It may be taken while a host uses the directory. The snapshot comes first, so that a file is never older than the row
 //! that counts on it. The host replaces files by rename or appends to them: each is copied as it was at one moment.
+//! Programs of agents write in their homes meanwhile: no link is followed there, and no hole is filled.
 //! Used by `acheron backup`; `restore` reads what this writes.
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, SeekFrom};
+use rustix::io::Errno;
 use serde_json::json;
 use tar::{Builder, EntryType, Header};
 
-use acheron_base::{Code, Error, Result, if_exists};
+use acheron_base::{Code, Error, Result};
 use acheron_store::FILE as DATABASE;
 
 /// The first entry: what the archive is.
@@ -21,11 +26,30 @@ pub(super) const MANIFEST: &str = "acheron-backup.json";
 pub(super) const FORMAT: u64 = 1;
 
 /// Files at the top of the state directory that belong to a running process.
-const OF_A_PROCESS: [&str; 6] =
-    ["acheron.db-wal", "acheron.db-shm", "acheron.db-journal", "acheron.lock", "acheron.log", "acheron.pid"];
+const OF_A_PROCESS: [&str; 7] = [
+    "acheron.db-wal",
+    "acheron.db-shm",
+    "acheron.db-journal",
+    "acheron.lock",
+    "acheron.log",
+    "acheron.pid",
+    "host.sock",
+];
 
-/// Writes a backup of the state directory `state` to `file`, which appears whole or not at all.
-pub fn backup(state: &Path, file: &Path) -> Result<()> {
+/// How deep directories are copied; those of the host are far from it.
+const DEEPEST: usize = 200;
+/// As many bytes of a file may be holes, which take no room on the disk, but would in the archive.
+const HOLES: u64 = 64 << 20;
+
+/// Something that is not in the archive.
+#[derive(Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    pub path: PathBuf,
+    pub why: &'static str,
+}
+
+/// Writes a backup of the state directory `state` to `file`, which appears whole or not at all. Returns what was left out.
+pub fn backup(state: &Path, file: &Path) -> Result<Vec<LeftOut>> {
     let parent = parent(file);
     parent.metadata().map_err(|err| Error::from(err).about(parent.display()))?;
     vacant(file)?;
@@ -45,7 +69,8 @@ pub fn backup(state: &Path, file: &Path) -> Result<()> {
     let database = File::open(snapshot.path())?;
     let meta = database.metadata()?;
     add(&mut builder, Path::new(DATABASE), meta.len(), meta.mtime(), database)?;
-    folder(&mut builder, state, Path::new(""))?;
+    let mut files = StateFiles { root: open_root(state)?, left_out: Vec::new() };
+    files.folder(&mut builder, Path::new(""), 0)?;
     let mut written = builder.into_inner()?;
     written.flush()?;
     drop(written);
@@ -53,7 +78,7 @@ pub fn backup(state: &Path, file: &Path) -> Result<()> {
     vacant(file)?;
     archive.persist(file).map_err(|err| err.error)?;
     File::open(parent)?.sync_all()?;
-    Ok(())
+    Ok(files.left_out)
 }
 
 /// The directory that a file lies in.
@@ -78,34 +103,98 @@ fn vacant(file: &Path) -> Result<()> {
     }
 }
 
-/// Adds every directory and plain file below `state`/`below`, sorted. What vanishes meanwhile was not part of the state.
-fn folder<W: Write>(builder: &mut Builder<W>, state: &Path, below: &Path) -> Result<()> {
-    let Some(listed) = if_exists(std::fs::read_dir(state.join(below)).map_err(Error::from))? else { return Ok(()) };
-    let mut names: Vec<PathBuf> = listed.map(|entry| Ok(below.join(entry?.file_name()))).collect::<Result<_>>()?;
-    names.sort();
-    for name in names {
-        let at_top = below.as_os_str().is_empty();
-        if at_top && (name == Path::new(DATABASE) || OF_A_PROCESS.iter().any(|other| name == Path::new(other))) {
-            continue;
-        }
-        let path = state.join(&name);
-        let Some(meta) = if_exists(path.symlink_metadata().map_err(Error::from))? else { continue };
-        if meta.is_dir() {
-            let mut header = header(EntryType::Directory, 0o700, 0, meta.mtime());
-            builder.append_data(&mut header, &name, std::io::empty())?;
-            folder(builder, state, &name)?;
-        } else if meta.is_file() {
-            let Some(file) = if_exists(File::open(&path).map_err(Error::from))? else { continue };
-            // The length of what was opened: another file may have the name by now, and this one may grow.
-            let meta = file.metadata()?;
-            add(builder, &name, meta.len(), meta.mtime(), file.take(meta.len()))
-                .map_err(|error| error.about(path.display()))?;
-        } else {
-            // A socket or a pipe has no content; a link would lead out of a restored directory.
-            tracing::warn!(path = %path.display(), "not a plain file: left out");
+fn open_root(state: &Path) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(state, flags, Mode::empty())
+        .map_err(|err| Error::from(std::io::Error::from(err)).about(state.display()))
+}
+
+/// The files of a state directory.
+struct StateFiles {
+    root: OwnedFd,
+    left_out: Vec<LeftOut>,
+}
+
+impl StateFiles {
+    /// Opens what is at a path, whatever it is, without following a link and without waiting. Nothing if it is gone.
+    fn open(&mut self, path: &Path) -> Result<Option<File>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        loop {
+            return match rustix::fs::openat2(&self.root, path, flags, Mode::empty(), resolve) {
+                Ok(file) => Ok(Some(file.into())),
+                // Something was renamed meanwhile.
+                Err(Errno::AGAIN | Errno::INTR) => continue,
+                Err(Errno::NOENT) => Ok(None),
+                Err(Errno::LOOP) => Ok(self.leave_out(path, "a link")),
+                Err(Errno::NXIO) => Ok(self.leave_out(path, "a socket")),
+                Err(Errno::NAMETOOLONG) => Ok(self.leave_out(path, "its path is too long")),
+                Err(err) => Err(Error::from(std::io::Error::from(err)).about(path.display())),
+            };
         }
     }
-    Ok(())
+
+    fn leave_out(&mut self, path: &Path, why: &'static str) -> Option<File> {
+        self.left_out.push(LeftOut { path: path.to_owned(), why });
+        None
+    }
+
+    /// Adds every directory and plain file below, sorted. What vanishes meanwhile was not part of the state.
+    fn folder<W: Write>(&mut self, builder: &mut Builder<W>, below: &Path, depth: usize) -> Result<()> {
+        let Some(folder) = self.open(below)? else { return Ok(()) };
+        let mut names = Vec::new();
+        for entry in Dir::new(folder).map_err(std::io::Error::from)? {
+            let entry = entry.map_err(std::io::Error::from)?;
+            let name = std::ffi::OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                names.push(below.join(name));
+            }
+        }
+        names.sort();
+        for name in names {
+            let of_the_host = |other: &&str| name == Path::new(other);
+            if depth == 0 && OF_A_PROCESS.iter().chain([&DATABASE]).any(of_the_host) {
+                continue;
+            }
+            let Some(file) = self.open(&name)? else { continue };
+            // Of what was opened: another file may have the name by now, and this one may grow.
+            let meta = file.metadata()?;
+            if meta.is_dir() && depth < DEEPEST {
+                let mut header = header(EntryType::Directory, 0o700, 0, meta.mtime());
+                builder.append_data(&mut header, &name, std::io::empty())?;
+                self.folder(builder, &name, depth + 1)?;
+            } else if meta.is_dir() {
+                self.leave_out(&name, "too deep");
+            } else if !meta.is_file() {
+                self.leave_out(&name, "no plain file");
+            } else if holes(&file, meta.len())? > HOLES {
+                self.leave_out(&name, "mostly holes");
+            } else {
+                add(builder, &name, meta.len(), meta.mtime(), file.take(meta.len()))
+                    .map_err(|error| error.about(name.display()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The bytes of a file that are not on the disk.
+fn holes(file: &File, size: u64) -> Result<u64> {
+    let seek = |to| match rustix::fs::seek(file, to) {
+        Ok(at) => Ok(at),
+        // Nothing but a hole follows.
+        Err(Errno::NXIO) => Ok(size),
+        Err(err) => Err(Error::from(std::io::Error::from(err))),
+    };
+    let (mut at, mut sum) = (0, 0);
+    while at < size && sum <= HOLES {
+        let data = seek(SeekFrom::Data(at))?;
+        sum += data.saturating_sub(at);
+        at = if data < size { seek(SeekFrom::Hole(data))? } else { size };
+    }
+    seek(SeekFrom::Start(0))?;
+    Ok(sum)
 }
 
 fn add<W: Write>(builder: &mut Builder<W>, name: &Path, size: u64, mtime: i64, content: impl Read) -> Result<()> {
@@ -142,27 +231,4 @@ impl<R: Read> Read for Counted<R> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_that_grows_is_copied_as_it_was() {
-        let dir = tempfile::tempdir().unwrap();
-        let (path, archive) = (dir.path().join("log"), dir.path().join("a.tar"));
-        std::fs::write(&path, "one\n").unwrap();
-        let mut builder = Builder::new(File::create(&archive).unwrap());
-        let file = File::open(&path).unwrap();
-        let size = file.metadata().unwrap().len();
-        std::fs::write(&path, "one\ntwo\n").unwrap();
-        add(&mut builder, Path::new("log"), size, 0, file.take(size)).unwrap();
-        // One that has become shorter is an error: half of it would look like all of it.
-        let file = File::open(&path).unwrap();
-        std::fs::write(&path, "o").unwrap();
-        assert_eq!(add(&mut builder, Path::new("log"), 8, 0, file.take(8)).unwrap_err().code, Code::Busy);
-        drop(builder);
-        let mut archive = tar::Archive::new(File::open(&archive).unwrap());
-        let mut text = String::new();
-        archive.entries().unwrap().next().unwrap().unwrap().read_to_string(&mut text).unwrap();
-        assert_eq!(text, "one\n");
-    }
-}
+mod tests;

@@ -65,8 +65,11 @@ pub fn tail(conn: &Connection, agent: &str, bytes: usize) -> Result<Vec<RequestR
     Ok(found)
 }
 
-/// Deletes ended requests: those from before `before_ms`, and all but the newest `keep` of each agent. At most `batch` of each
-/// kind; returns how many.
+/// The bytes of bodies that are kept of each agent.
+const BODIES: u64 = 64 << 20;
+
+/// Deletes ended requests: those from before `before_ms`, and all but the newest `keep` of each agent; and the bodies of
+/// requests whose agent has newer ones with enough bytes. At most `batch` of each kind; returns how many.
 pub fn prune(tx: &Tx<'_>, keep: u64, before_ms: u64, batch: usize) -> Result<usize> {
     let old = tx.execute(
         "DELETE FROM model_requests WHERE number IN \
@@ -79,5 +82,14 @@ pub fn prune(tx: &Tx<'_>, keep: u64, before_ms: u64, batch: usize) -> Result<usi
          WHERE place > ?1 AND ended = 1 LIMIT ?2)",
         params![keep, batch],
     )?;
-    Ok(old + many)
+    let bodies = tx.execute(
+        "UPDATE model_requests SET bodies = NULL WHERE number IN (SELECT number FROM (SELECT number, \
+         sum(octet_length(bodies)) OVER (PARTITION BY agent ORDER BY number DESC) AS bytes FROM model_requests \
+         WHERE bodies IS NOT NULL AND ended = 1) WHERE bytes > ?1 LIMIT ?2)",
+        params![BODIES, batch],
+    )?;
+    Ok(old + many + bodies)
 }
+
+#[cfg(test)]
+mod tests;

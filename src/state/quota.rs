@@ -23,6 +23,9 @@ pub struct ByteLimits {
     /// All versions of all symbols, kits and agents that it put into the symbols, which all agents share.
     #[schemars(range(min = 1))]
     pub symbols_bytes: u64,
+    /// The transcripts of turns. If there are more, the oldest go; a turn that alone has more ends.
+    #[schemars(range(min = 1))]
+    pub turns_bytes: u64,
     /// Arguments and results of ended jobs. If there are more, the oldest jobs go.
     #[schemars(range(min = 1))]
     pub jobs_bytes: u64,
@@ -48,6 +51,7 @@ impl Default for ByteLimits {
             memory_bytes: 512 << 20,
             files_bytes: 2 << 30,
             symbols_bytes: 16 << 20,
+            turns_bytes: 512 << 20,
             jobs_bytes: 512 << 20,
             mail_messages: 200_000,
             mail_bytes: 256 << 20,
@@ -65,6 +69,7 @@ pub enum QuotaKind {
     Memories,
     Files,
     Symbols,
+    Turn,
     LinksPerPage,
     /// Messages and bytes of one inbox, and of one sender in it.
     MailMessages,
@@ -103,6 +108,9 @@ impl Quotas {
             QuotaKind::Files => ("files_bytes", limits.files_bytes, "bytes", "the files of the agent", "remove some"),
             QuotaKind::Symbols => {
                 ("symbols_bytes", limits.symbols_bytes, "bytes", "the symbols of the agent", "write less")
+            }
+            QuotaKind::Turn => {
+                ("turns_bytes", limits.turns_bytes, "bytes", "the transcript of the turn", "begin another turn")
             }
             QuotaKind::LinksPerPage => ("links_per_page", limits.links_per_page, "links", "the page", "divide it"),
             QuotaKind::MailMessages => ("mail_messages", limits.mail_messages, "messages", "the inbox", LATER),

@@ -52,6 +52,16 @@ pub fn jobs(conn: &Connection, agent: &str) -> Result<Vec<String>> {
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// The jobs of an agent's turns with the bytes of their records, oldest first.
+pub fn sizes(conn: &Connection, agent: &str) -> Result<Vec<(String, u64)>> {
+    let mut select = conn.prepare_cached(
+        "SELECT job, (SELECT coalesce(sum(octet_length(record)), 0) FROM turn_records WHERE turn = turns.number) \
+         FROM turns WHERE agent = ?1 ORDER BY number",
+    )?;
+    let rows = select.query_map([agent], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Deletes a turn, the last records first and few at a time: other changes go on in between. Blocks.
 pub fn delete(store: &Store, agent: &str, job: &str) -> Result<()> {
     let Some(turn) = store.look(|conn| number(conn, agent, job))? else { return Ok(()) };

@@ -10,12 +10,12 @@ use crate::common::{GUARD, until};
 use crate::test_host::steady;
 
 /// A directory to type in. Whatever was mounted in it is taken down at the end.
-struct Desk {
+pub struct Desk {
     dir: TempDir,
 }
 
 impl Desk {
-    fn new() -> Desk {
+    pub fn new() -> Desk {
         let dir = TempDir::new().unwrap();
         for name in ["ns", "mountspec"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
@@ -51,7 +51,7 @@ impl Desk {
     }
 
     #[track_caller]
-    fn check(&self, script: &str, expect: Expect) {
+    pub fn check(&self, script: &str, expect: Expect) {
         expect.assert_eq(&self.says(script));
     }
 }

@@ -15,6 +15,7 @@ mod contracts;
 mod dm;
 mod dm_authors;
 mod documents;
+mod ends;
 mod example_service;
 mod fuse_files;
 mod fuse_mounts;

@@ -106,6 +106,39 @@ fn a_mountspec_may_accept_the_second_level_and_all_say_which_walls_stand() {
     .assert_eq(&without_namespaces(SECOND, &script));
 }
 
+/// There is no namespace that ends with its first process: what is left when both processes above it were killed goes on, and
+/// must not become the operator by that.
+#[test]
+fn what_is_left_of_a_sandbox_at_the_second_level_has_no_rights() {
+    let script = r#"
+        cd $HERE
+        cat > work/loop.sh <<"END"
+            # Nothing is opened for writing any more when the broker is gone.
+            echo $$ > pid; exec 3>> seen
+            while :; do
+                cat $ACHERON_TREE/agents/a/terminal/README.md && echo reads
+                sleep 0.05
+            done >&3 2>&3
+END
+        echo "{\"command\":\"setsid sh loop.sh & wait\"}" > ns/agents/a/terminal/control/exec.json
+        until grep -q reads work/seen; do sleep 0.05; done 2> /dev/null
+        pid=$(cat work/pid); above= at=$pid
+        while [ "$at" -gt 1 ]; do
+            tr "\0" " " < /proc/$at/cmdline | grep -q __sandbox && above="$at $above"
+            at=$(grep PPid /proc/$at/status | cut -f2)
+        done
+        echo $above | wc -w
+        kill -STOP $above; kill -KILL $above
+        until tail -n 1 work/seen | grep -v reads | sed "s/.*: //"; do sleep 0.05; done
+        kill -0 $pid && kill -KILL $pid
+    "#;
+    expect![[r#"
+        2
+        Permission denied
+    "#]]
+    .assert_eq(&without_namespaces(SECOND, script));
+}
+
 /// A level that is demanded and cannot be held is refused by check, at mount and at reload, and nothing starts unconfined.
 #[test]
 fn a_level_that_is_demanded_and_cannot_be_held_is_refused_at_every_door() {

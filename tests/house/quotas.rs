@@ -119,3 +119,32 @@ fn files_beyond_the_limit_are_refused_by_every_door() {
         "#]],
     );
 }
+
+#[test]
+fn a_turn_whose_transcript_is_too_long_ends_and_old_transcripts_go() {
+    let read =
+        json!({"answer": {"tool_calls": [{"name": "file_read", "arguments": {"path": "/projects/here/fs/long.txt"}}]}});
+    let script: String = (0..40).map(|_| format!("{read}\n")).collect();
+    let spec = json!({"layout": "acheron-1", "limits": {"turns_bytes": 60_000},
+        "model": {"kind": "script", "name": "script.ndjson"}, "agents": {"charon": {"projects": ["here"]}},
+        "projects": {"here": {"binds": {"/": {"path": "."}}}}});
+    let house = TestHost::prepared(&spec.to_string(), |here| {
+        std::fs::write(here.join("script.ndjson"), script).unwrap();
+        std::fs::write(here.join("long.txt"), "x".repeat(3000)).unwrap();
+    });
+    house.check(
+        r#"for i in 1 2; do echo work > agents/charon/chat/control/input; cat agents/charon/chat/latest.txt; done |
+            sed 's/have 6[0-9]* bytes/have N bytes/'"#,
+        expect![[r#"
+            the transcript of the turn would have N bytes, and at most 60000 are allowed: begin another turn, or have the operator raise `limits.turns_bytes` in the mountspec
+            the transcript of the turn would have N bytes, and at most 60000 are allowed: begin another turn, or have the operator raise `limits.turns_bytes` in the mountspec
+        "#]],
+    );
+    let kept = || {
+        let database = acheron_store::Connection::open(house.state().join(acheron_store::FILE)).unwrap();
+        acheron::state::turns::sizes(&database, "charon").unwrap().len()
+    };
+    assert_eq!(kept(), 2);
+    house.inside(async |host| acheron::host::tidy::tidy(&host.state).await.unwrap());
+    assert_eq!(kept(), 0, "each is larger than all may be");
+}

@@ -91,6 +91,29 @@ fn a_program_sees_its_project_and_the_tree_and_nothing_else() {
     assert!(machine.said(&["sh", "-c", "cat ~/kept"]).starts_with("kept\n"));
 }
 
+/// The project of a run is named after its directory: the next one of that name must not be the old program's.
+#[test]
+fn what_an_agent_was_given_for_a_run_is_taken_back_after_a_crash() {
+    let machine = Machine::new();
+    let script = "touch on; sleep 600";
+    let words = ["--agent", "old", "--budget", "50tok", "sh", "-c", script];
+    let mut run = machine.run(&words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("it runs", || machine.at("project/on").exists());
+    let profile = || -> serde_json::Value {
+        let text = std::fs::read(machine.at("state/acheron/agents/old/profile.json")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    };
+    assert_eq!(profile()["projects"], serde_json::json!(["project"]));
+    let host = std::fs::read_to_string(machine.at("state/acheron/acheron.pid")).unwrap();
+    let host = rustix::process::Pid::from_raw(host.trim().parse().unwrap()).unwrap();
+    rustix::process::kill_process(host, rustix::process::Signal::KILL).unwrap();
+    assert!(!run.wait().unwrap().success());
+    // The next host comes up although the mount of the old one is still there.
+    let said = machine.said(&["--agent", "new", "sh", "-c", "echo again"]);
+    assert!(said.starts_with("again\n"), "{said}");
+    assert_eq!((&profile()["projects"], &profile()["budget"]), (&serde_json::json!([]), &serde_json::json!({})));
+}
+
 #[test]
 fn two_programs_share_a_host_and_the_last_takes_it_down() {
     let machine = Machine::new();

@@ -1,6 +1,7 @@
 //! Ways out of a sandbox, each tried, none open. Needs no mount of ours, only a kernel with the isolation mechanisms.
 
 mod descriptors;
+mod disk_limits;
 mod escapes;
 mod foreign_owner;
 mod guards;

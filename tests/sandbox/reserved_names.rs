@@ -279,7 +279,7 @@ fn plan_of_true(dir: &Path) -> Plan {
 
 /// A directory on a disk: what is written to memory does not count. The build directory is on one, and a plain user is given
 /// a place in it.
-fn on_disk() -> tempfile::TempDir {
+pub fn on_disk() -> tempfile::TempDir {
     let own = nix::unistd::geteuid().is_root();
     if own { tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")) } else { tempfile::tempdir() }.unwrap()
 }

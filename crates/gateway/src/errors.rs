@@ -20,6 +20,8 @@ pub enum GatewayFault {
     Timeout,
     /// There is no model that could answer.
     Unavailable,
+    /// Too much is under way.
+    Busy,
     Internal,
 }
 
@@ -46,6 +48,7 @@ impl GatewayFault {
             GatewayFault::Upstream => (502, "upstream_error", "server_error", "api_error", "UNAVAILABLE"),
             GatewayFault::Timeout => (504, "upstream_timeout", "server_error", "timeout_error", "DEADLINE_EXCEEDED"),
             GatewayFault::Unavailable => (503, "no_model", "server_error", "api_error", "UNAVAILABLE"),
+            GatewayFault::Busy => (429, "busy", "rate_limit_error", "rate_limit_error", "RESOURCE_EXHAUSTED"),
             GatewayFault::Internal => (500, "internal", "server_error", "api_error", "INTERNAL"),
         }
     }
@@ -65,7 +68,7 @@ impl GatewayFault {
 
     /// Whether the same request may succeed if it is sent again.
     pub fn may_pass(self) -> bool {
-        matches!(self, GatewayFault::Upstream | GatewayFault::Timeout)
+        matches!(self, GatewayFault::Upstream | GatewayFault::Timeout | GatewayFault::Busy)
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::Dialect;
 use super::conversation::Conversation;
-use super::size::{RequestTexts, texts};
+use super::size::{self, RequestTexts, texts};
 use acheron_base::{Error, Result};
 
 /// The shortest reasoning that Anthropic's server accepts, in tokens.
@@ -29,9 +29,15 @@ pub struct GatewayRequest {
     body: Map<String, Value>,
 }
 
+/// The values of a request: in memory each takes many times what it takes in the body.
+const MOST_VALUES: usize = 1_000_000;
+
 impl GatewayRequest {
     /// Reads the body of a request.
     pub fn read(dialect: Dialect, target: Option<&GeminiTarget>, body: &[u8]) -> Result<GatewayRequest> {
+        if size::values(body) > MOST_VALUES {
+            return Err(Error::too_large(format!("the body of the request has more than {MOST_VALUES} values")));
+        }
         let value: Value = serde_json::from_slice(body)
             .map_err(|error| Error::invalid(format!("the body of the request is not JSON: {error}")))?;
         let Value::Object(body) = value else {

@@ -7,13 +7,14 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full, Limited, StreamBody};
+use http_body_util::{BodyExt as _, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::server::conn::http1;
@@ -26,8 +27,13 @@ use acheron_base::{Error, Result};
 
 /// How long a client may take to send the head of a request.
 const HEAD_TIME: Duration = Duration::from_secs(30);
+/// How long a client may be silent within the body of a request.
+const BODY_SILENCE: Duration = Duration::from_secs(60);
 /// The number of connections of one listener at the same time; more wait.
 const MAX_CONNECTIONS: usize = 512;
+/// The bytes of all bodies that one listener holds at the same time, from their first byte to the end of the answer: many
+/// clients with large bodies must not fill the memory of the host.
+const MAX_HELD: usize = 64 << 20;
 
 /// The head of a request that has come, and its body, which has not been read.
 pub struct IncomingRequest {
@@ -37,6 +43,36 @@ pub struct IncomingRequest {
     /// The headers whose values are text, with names in lower case.
     pub headers: Vec<(String, String)>,
     body: Incoming,
+    held: Arc<HeldBytes>,
+}
+
+/// What one request holds of the room for bodies, until it is answered.
+struct HeldBytes {
+    own: AtomicUsize,
+    all: Arc<AtomicUsize>,
+}
+
+impl HeldBytes {
+    fn none_of(all: &Arc<AtomicUsize>) -> Arc<HeldBytes> {
+        Arc::new(HeldBytes { own: AtomicUsize::new(0), all: all.clone() })
+    }
+
+    fn take(&self, bytes: usize) -> Result<()> {
+        let room = |held: usize| held.checked_add(bytes).filter(|held| *held <= MAX_HELD);
+        if self.all.fetch_update(Ordering::SeqCst, Ordering::SeqCst, room).is_err() {
+            return Err(Error::busy(format!(
+                "requests with {MAX_HELD} bytes together are under way: wait for the end of one of them"
+            )));
+        }
+        self.own.fetch_add(bytes, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.own.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
 }
 
 impl IncomingRequest {
@@ -45,13 +81,20 @@ impl IncomingRequest {
     }
 
     /// Reads the whole body, up to `limit` bytes.
-    pub async fn read(self, limit: usize) -> Result<Bytes> {
-        match Limited::new(self.body, limit).collect().await {
-            Ok(body) => Ok(body.to_bytes()),
-            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                Err(Error::too_large(format!("the body of the request is larger than {limit} bytes")))
+    pub async fn read(mut self, limit: usize) -> Result<Bytes> {
+        let mut whole = BytesMut::new();
+        loop {
+            let frame = tokio::time::timeout(BODY_SILENCE, self.body.frame()).await;
+            let frame = frame.map_err(|_| Error::timeout("the rest of the body of the request has not come"))?;
+            let Some(frame) = frame else { return Ok(whole.freeze()) };
+            let frame =
+                frame.map_err(|error| Error::invalid(format!("the body of the request could not be read: {error}")))?;
+            let Ok(piece) = frame.into_data() else { continue };
+            if whole.len() + piece.len() > limit {
+                return Err(Error::too_large(format!("the body of the request is larger than {limit} bytes")));
             }
-            Err(error) => Err(Error::invalid(format!("the body of the request could not be read: {error}"))),
+            self.held.take(piece.len())?;
+            whole.extend_from_slice(&piece);
         }
     }
 }
@@ -103,12 +146,13 @@ pub fn serve(listener: std::net::TcpListener, handler: Arc<impl RequestHandler>)
 /// The connections are in the set of this task: if it is aborted, they end with it.
 async fn accept(listener: TcpListener, handler: Arc<impl RequestHandler>) {
     let mut connections = JoinSet::new();
+    let held = Arc::new(AtomicUsize::new(0));
     loop {
         tokio::select! {
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
                     _ = stream.set_nodelay(true); // without it, small pieces wait for each other
-                    connections.spawn(connection(stream, handler.clone()));
+                    connections.spawn(connection(stream, handler.clone(), held.clone()));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -120,10 +164,13 @@ async fn accept(listener: TcpListener, handler: Arc<impl RequestHandler>) {
     }
 }
 
-async fn connection(stream: tokio::net::TcpStream, handler: Arc<impl RequestHandler>) {
+async fn connection(stream: tokio::net::TcpStream, handler: Arc<impl RequestHandler>, held: Arc<AtomicUsize>) {
     let service = service_fn(|request: hyper::Request<Incoming>| {
-        let handler = handler.clone();
-        async move { Ok::<_, Infallible>(response(handler.answer(incoming(request)).await)) }
+        let (handler, held) = (handler.clone(), HeldBytes::none_of(&held));
+        async move {
+            let answer = handler.answer(incoming(request, held.clone())).await;
+            Ok::<_, Infallible>(response(answer, held))
+        }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -134,7 +181,7 @@ async fn connection(stream: tokio::net::TcpStream, handler: Arc<impl RequestHand
     }
 }
 
-fn incoming(request: hyper::Request<Incoming>) -> IncomingRequest {
+fn incoming(request: hyper::Request<Incoming>, held: Arc<HeldBytes>) -> IncomingRequest {
     let (head, body) = request.into_parts();
     let headers = head.headers.iter();
     let headers = headers.filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())));
@@ -144,15 +191,16 @@ fn incoming(request: hyper::Request<Incoming>) -> IncomingRequest {
         query: head.uri.query().map(str::to_owned),
         headers: headers.collect(),
         body,
+        held,
     }
 }
 
 type ResponseBody = UnsyncBoxBody<Bytes, Error>;
 
-fn response(answer: OutgoingAnswer) -> hyper::Response<ResponseBody> {
+fn response(answer: OutgoingAnswer, held: Arc<HeldBytes>) -> hyper::Response<ResponseBody> {
     let body = match answer.body {
         OutgoingBody::Whole(bytes) => Full::new(bytes).map_err(|never: Infallible| match never {}).boxed_unsync(),
-        OutgoingBody::Stream(pieces) => StreamBody::new(Frames(pieces)).boxed_unsync(),
+        OutgoingBody::Stream(pieces) => StreamBody::new(Frames { pieces, _held: held }).boxed_unsync(),
     };
     let mut response = hyper::Response::new(body);
     *response.status_mut() = hyper::StatusCode::from_u16(answer.status).unwrap_or(hyper::StatusCode::BAD_GATEWAY);
@@ -164,13 +212,19 @@ fn response(answer: OutgoingAnswer) -> hyper::Response<ResponseBody> {
     response
 }
 
-/// The pieces of a body as frames.
-struct Frames(BodyStream);
+/// The pieces of a body as frames; the request is held until the last of them.
+struct Frames {
+    pieces: BodyStream,
+    _held: Arc<HeldBytes>,
+}
 
 impl Stream for Frames {
     type Item = Result<Frame<Bytes>>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(cx).map(|piece| piece.map(|piece| piece.map(Frame::data)))
+        self.pieces.as_mut().poll_next(cx).map(|piece| piece.map(|piece| piece.map(Frame::data)))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,7 +15,7 @@ use nix::unistd::Pid;
 use super::broker::Broker;
 use super::disk_use::{DiskUse, OFTEN};
 use super::level::Level;
-use super::plan::{Bind, Plan};
+use super::plan::Plan;
 use super::protocol::{ExitStatus, UsedDisk};
 use super::root::Covers;
 use super::watched_paths::WatchedPaths;
@@ -40,8 +40,8 @@ pub(super) struct Attendant<'a> {
 impl Attendant<'_> {
     pub fn new(program: Pid, plan: &Plan, broker: Option<Broker>, covers: Option<Covers>) -> Attendant<'_> {
         let alone = plan.level == Level::Landlock;
-        let project = |bind: &Bind| bind.target.starts_with("/projects") || alone;
-        let writes = plan.binds.iter().any(|bind| !bind.read_only && project(bind));
+        // Without a root of its own, its scratch directory is on a disk, too.
+        let writes = alone || plan.binds.iter().any(|bind| !bind.read_only && bind.on_disk);
         let disk = (writes && (covers.is_some() || alone)).then(|| DiskUse::new(plan.limits.disk_bytes, alone));
         Attendant { program, plan, broker, covers, disk }
     }

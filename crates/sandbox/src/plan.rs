@@ -73,6 +73,8 @@ pub struct Bind {
     pub alone: bool,
     /// The identity that the source must have, where something else could have taken its place.
     pub id: Option<Id>,
+    /// Whether it is on a disk, so that what programs write and make there counts; a part of the tree is not.
+    pub on_disk: bool,
 }
 
 /// A symbolic link inside.
@@ -124,7 +126,8 @@ impl Plan {
     }
 
     pub fn bind(mut self, source: impl Into<PathBuf>, target: impl Into<PathBuf>, read_only: bool) -> Self {
-        self.binds.push(Bind { source: source.into(), target: target.into(), read_only, alone: false, id: None });
+        let (source, target) = (source.into(), target.into());
+        self.binds.push(Bind { source, target, read_only, alone: false, id: None, on_disk: true });
         self
     }
 

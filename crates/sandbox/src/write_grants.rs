@@ -3,7 +3,8 @@
 //! A mount covers only what exists, and one that stands on a single file is gone when a process outside replaces the
 //! file. Landlock knows only what is allowed, not what is forbidden. So a directory with a reserved path below it is not
 //! granted as a whole: each thing in it is, apart from the way to the reserved path. What is made in such a directory
-//! later is granted to nobody; the [`broker`](super::broker) changes it for the program, by name. The init uses it.
+//! later is granted to nobody; the [`broker`](super::broker) changes it for the program, by name. What nothing is reserved in
+//! is granted as a whole, and the broker only counts. The init uses it.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -25,7 +26,10 @@ pub(super) type FileId = (u64, u64);
 #[derive(Debug, Default)]
 pub(super) struct WritableTree {
     top: PathBuf,
+    /// If there is none, all of it is granted.
     reserved: Vec<PathBuf>,
+    /// Whether it is on a disk of the host, where files are counted; otherwise it is the sandbox's own.
+    on_disk: bool,
     /// Granted in a directory that is not granted itself.
     granted: BTreeMap<PathBuf, FileId>,
 }
@@ -52,19 +56,20 @@ pub(super) enum Relation {
 /// the sandbox itself in which programs write: what Landlock grants, it grants with all that is bound below.
 pub(super) fn find(plan: &Plan, scratch: &[&str]) -> (Vec<Grant>, Vec<WritableTree>) {
     let scratch: Vec<PathBuf> = scratch.iter().map(PathBuf::from).collect();
-    let binds = plan.binds.iter().filter(|bind| !bind.read_only).map(|bind| &bind.target);
-    let open = plan.path_rules.iter().filter(|rule| rule.show == Visibility::Open).map(|rule| &rule.path);
+    let binds = plan.binds.iter().filter(|bind| !bind.read_only).map(|bind| (&bind.target, bind.on_disk));
+    let open = plan.path_rules.iter().filter(|rule| rule.show == Visibility::Open).map(|rule| (&rule.path, true));
     let closed: Vec<&PathBuf> =
         plan.path_rules.iter().filter(|rule| rule.show != Visibility::Open).map(|rule| &rule.path).collect();
     let (mut grants, mut trees) = (Vec::new(), Vec::new());
-    for top in binds.chain(open).chain(&scratch) {
+    for (top, on_disk) in binds.chain(open).chain(scratch.iter().map(|path| (path, false))) {
         let reserved: Vec<PathBuf> =
             closed.iter().filter(|path| path.starts_with(top) && *path != &top).map(|path| (*path).clone()).collect();
-        if reserved.is_empty() {
+        let mut tree = WritableTree { top: top.clone(), reserved, on_disk, granted: BTreeMap::new() };
+        if tree.reserved.is_empty() {
             grants.extend(held(top).map(|(file, directory, _)| Grant { file, directory }));
+            trees.extend(Some(tree).filter(|tree| tree.on_disk));
             continue;
         }
-        let mut tree = WritableTree { top: top.clone(), reserved, granted: BTreeMap::new() };
         let same: Vec<FileId> = tree.reserved.iter().filter_map(|path| Some(held(path)?.2)).collect();
         tree.split(top, &same, &mut grants);
         trees.push(tree);
@@ -113,6 +118,10 @@ impl WritableTree {
         self.top.components().count()
     }
 
+    pub fn on_disk(&self) -> bool {
+        self.on_disk
+    }
+
     /// Names are compared without regard to case: on some file systems both name the same file.
     pub fn relation(&self, path: &Path) -> Relation {
         let of = |reserved: &PathBuf| {
@@ -138,15 +147,17 @@ impl WritableTree {
 
     /// Whether Landlock lets a program change what is in this directory, if it is still the same one.
     pub fn granted_in(&self, directory: &Path) -> bool {
-        directory.ancestors().take_while(|above| self.holds(above)).any(|above| self.granted(above))
+        self.reserved.is_empty()
+            || directory.ancestors().take_while(|above| self.holds(above)).any(|above| self.granted(above))
     }
 
     /// Whether a file is granted itself.
     pub fn granted(&self, path: &Path) -> bool {
-        self.granted.get(path).is_some_and(|id| {
-            rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW)
-                .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == *id)
-        })
+        self.reserved.is_empty()
+            || self.granted.get(path).is_some_and(|id| {
+                rustix::fs::statat(rustix::fs::CWD, path, AtFlags::SYMLINK_NOFOLLOW)
+                    .is_ok_and(|stat| (stat.st_dev, stat.st_ino) == *id)
+            })
     }
 }
 

@@ -112,7 +112,8 @@ pub fn show_as_outside(plan: &mut Plan, project: &str, directory: &Path) -> Path
 }
 
 fn bind(source: &Path, target: &Path, read_only: bool) -> Bind {
-    Bind { source: source.to_owned(), target: target.to_owned(), read_only, alone: false, id: None }
+    let (source, target) = (source.to_owned(), target.to_owned());
+    Bind { source, target, read_only, alone: false, id: None, on_disk: true }
 }
 
 /// A mount point in the lasting home. What the program left there, a link for example, is not followed.

@@ -58,15 +58,18 @@ pub fn find(name: &str, path: &OsStr) -> Result<FoundProgram> {
 }
 
 fn look_up(name: &str, path: &OsStr) -> Option<PathBuf> {
-    let runs =
-        |file: &PathBuf| file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
     if name.contains('/') {
-        return std::path::absolute(name).ok().filter(runs);
+        return std::path::absolute(name).ok().filter(|file| runs(file));
     }
     std::env::split_paths(path)
         .filter(|directory| directory.is_absolute())
         .map(|directory| directory.join(name))
-        .find(runs)
+        .find(|file| runs(file))
+}
+
+/// Whether a file is a program.
+fn runs(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 fn real(path: &Path) -> Result<PathBuf> {
@@ -87,7 +90,8 @@ fn interpreter(file: &Path, path: &OsStr) -> Option<PathBuf> {
     let words: Vec<&str> = std::str::from_utf8(line).ok()?.split_ascii_whitespace().collect();
     let (first, rest) = words.split_first()?;
     if Path::new(first).file_name()? != "env" {
-        return Some(PathBuf::from(first));
+        // What is bound is read by the program: a script must not name any file that its writer would like to see.
+        return Some(PathBuf::from(first)).filter(|file| file.is_absolute() && runs(file));
     }
     // `env -S node --flag`, `env NAME=value python3`
     let name = rest.iter().find(|word| !word.starts_with('-') && !word.contains('='))?;

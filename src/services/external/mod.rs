@@ -112,7 +112,7 @@ impl Program {
             bind: target.clone(),
             show: Visibility::Hidden,
         }));
-        plan.binds.push(Bind { source, target, read_only: true, alone: true, id });
+        plan.binds.push(Bind { source, target, read_only: true, alone: true, id, on_disk: true });
     }
 
     async fn plan(&self, cx: &Cx, operation: &str) -> Result<(Plan, RunningProgram)> {

@@ -53,6 +53,7 @@ impl Surroundings {
                 read_only: project.read_only,
                 alone: project.served_by != Some(ServedBy::Mount),
                 id: project.id,
+                on_disk: true,
             });
         }
         plan.path_rules = self.guards.clone();
@@ -65,7 +66,8 @@ impl Surroundings {
 
 /// A part of the mounted namespace, under its own name.
 fn tree(mount: &Path, name: &Path, read_only: bool) -> Bind {
-    Bind { source: mount.join(name), target: Path::new("/").join(name), read_only, alone: false, id: None }
+    let (source, target) = (mount.join(name), Path::new("/").join(name));
+    Bind { source, target, read_only, alone: false, id: None, on_disk: false }
 }
 
 #[cfg(test)]

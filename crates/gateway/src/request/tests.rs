@@ -22,6 +22,18 @@ fn only_the_name_of_the_model_and_the_longest_answer_are_changed() {
 }
 
 #[test]
+fn a_request_of_very_many_values_is_refused_before_it_is_read() {
+    let many = |value: &str| format!(r#"{{"messages":[{{"role":"user","content":{value}}}]}}"#).into_bytes();
+    for value in [format!("[{}0]", "0,".repeat(1_000_000)), format!("[{}]", "[],".repeat(600_000) + "0")] {
+        let refused = GatewayRequest::read(Dialect::Messages, None, &many(&value)).unwrap_err();
+        assert_eq!(refused.code, acheron_base::Code::TooLarge, "{refused}");
+    }
+    // Commas and brackets in a text are no values.
+    let text = many(&format!("\"\\\"{}\"", ",[{".repeat(1_000_000)));
+    assert!(GatewayRequest::read(Dialect::Messages, None, &text).is_ok());
+}
+
+#[test]
 fn the_longest_answer_has_another_name_in_every_language() {
     let chat = json!({"messages": [], "max_completion_tokens": 9000});
     let mut chat = read(Dialect::Chat, chat);

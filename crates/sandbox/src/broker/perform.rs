@@ -56,7 +56,7 @@ impl Room<'_> {
     /// Whether a call that makes `name` may be carried out. A name that is there already is not made; a link may lead to one
     /// that is not.
     fn allows(&mut self, trees: &[WritableTree], name: &Name) -> bool {
-        if !trees.iter().any(|tree| tree.holds(&name.path)) {
+        if !on_disk(trees, &name.path) {
             return true;
         }
         let there = rustix::fs::statat(&name.directory, &name.name, AtFlags::SYMLINK_NOFOLLOW);
@@ -79,7 +79,7 @@ pub(super) fn decide(
     let done = match *call {
         Call::Open { path, flags, mode } => {
             let Some(name) = made.or_else(|| caller.name(path)).filter(|_| valid()) else { return Outcome::Native };
-            if room.full && trees.iter().any(|tree| tree.holds(&name.path)) {
+            if room.full && on_disk(trees, &name.path) {
                 return Outcome::Done(Err(Errno::DQUOT));
             }
             return open(trees, caller, &name, flags, mode);
@@ -127,6 +127,12 @@ pub(super) fn decide(
 
 fn run(valid: &impl Fn() -> bool, change: impl FnOnce() -> rustix::io::Result<()>) -> Result<(), Errno> {
     if valid() { change() } else { Err(Errno::INTR) }
+}
+
+/// Whether a path lies on a disk of the host; a project may lie in a directory of the sandbox's own.
+fn on_disk(trees: &[WritableTree], path: &Path) -> bool {
+    let holding = trees.iter().filter(|tree| tree.holds(path));
+    holding.max_by_key(|tree| (tree.depth(), tree.on_disk())).is_some_and(WritableTree::on_disk)
 }
 
 /// The tree that serves a path, if Landlock does not grant what is in its directory.

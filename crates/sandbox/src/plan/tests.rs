@@ -12,7 +12,7 @@ fn a_plan_that_cannot_mean_what_it_says_is_refused() {
         let target = target.to_owned();
         move |plan: &mut Plan| {
             let (source, target) = ("/srv".into(), target.into());
-            plan.binds.push(Bind { source, target, read_only: true, alone: false, id: None });
+            plan.binds.push(Bind { source, target, read_only: true, alone: false, id: None, on_disk: true });
         }
     };
     assert_eq!(refusal(|_| ()), "fine");

@@ -5,7 +5,7 @@ fn a_path_is_reserved_or_leads_to_what_is() {
     let tree = WritableTree {
         top: "/p".into(),
         reserved: vec!["/p/.git/hooks".into(), "/p/.mcp.json".into()],
-        granted: BTreeMap::new(),
+        ..WritableTree::default()
     };
     for (path, expected) in [
         ("/p/src", Relation::Free),

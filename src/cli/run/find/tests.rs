@@ -79,3 +79,13 @@ fn a_program_of_the_system_needs_nothing() {
     let refused = find("no-such-program", OsStr::new("/usr/bin")).unwrap_err().message;
     assert_eq!(refused, "there is no program `no-such-program` on the PATH: install it, or name its file");
 }
+
+#[test]
+fn a_script_does_not_have_any_file_bound_by_naming_it_as_its_interpreter() {
+    let machine = Machine::new();
+    let secret = machine.file(".ssh/id_ed25519", "key");
+    std::fs::set_permissions(&secret, std::fs::Permissions::from_mode(0o600)).unwrap();
+    let script = machine.file("project/tool", &format!("#!{}\n", secret.display()));
+    let found = machine.find(script.to_str().unwrap(), &[]);
+    assert_eq!(found.binds, [script]);
+}
