@@ -43,10 +43,10 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/8-memory-words.sql"),
     include_str!("steps/9-memory-facts.sql"),
     include_str!("steps/11-model-requests.sql"),
-    include_str!("steps/13-audit-chain.sql"),
     include_str!("steps/12-door-tokens.sql"),
-    include_str!("steps/12-mail.sql"),
-    include_str!("steps/13-queues.sql"),
+    include_str!("steps/13-mail.sql"),
+    include_str!("steps/14-queues.sql"),
+    include_str!("steps/15-audit-chain.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.
