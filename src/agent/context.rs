@@ -172,7 +172,7 @@ impl RoundCache {
                     }
                 }
                 TranscriptRecord::Mail { .. } => {
-                    self.rounds.last_mut().into_iter().for_each(|round| round.mail.push(at))
+                    self.rounds.last_mut().into_iter().for_each(|round| round.mail.push(at));
                 }
                 _ => (),
             }

@@ -164,7 +164,7 @@ pub async fn many(queue: &dyn Queue, items: usize, workers: usize) {
             turn += 1;
             let lease = format!("{worker}-{turn}");
             match leased(queue, "many", &lease, now).await {
-                Some(_) if (worker + turn) % 50 == 0 => (), // it dies, and its lease runs out
+                Some(_) if (worker + turn).is_multiple_of(50) => (), // it dies, and its lease runs out
                 Some(item) => match queue.settle(done("many", &lease), None, now).await {
                     Ok(()) => ended.push(item.id),
                     Err(error) => assert_eq!(error.code, Code::Fenced),
