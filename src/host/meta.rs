@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::audit_file::AuditFile;
@@ -13,13 +14,16 @@ use acheron_base::Code;
 use acheron_fuse::{KindTimes, Mount};
 use acheron_vfs::{Caller, Listing, live, pretty, text};
 
+/// The length of the counters is a multiple of this.
+const METRICS_BYTES: usize = 1024;
+
 pub fn directory(host: &Arc<HostState>) -> Listing {
     let (healthy, counted, bindings) = (Arc::downgrade(host), Arc::downgrade(host), host.shared.bindings.clone());
     Listing::default()
         .file("audit.ndjson", AuditFile::new(host))
         .file("protocol.json", text(pretty(&protocol())))
         .file("health.json", live(move |caller| Ok(pretty(&health(&upgrade(&healthy)?, caller)))))
-        .file("metrics.json", live(move |_| Ok(pretty(&metrics(&*upgrade(&counted)?)))))
+        .file("metrics.json", live(move |_| Ok(of_even_length(&pretty(&metrics(&*upgrade(&counted)?))))))
         .file("ns", live(move |_| Ok(bindings.ns().into())))
 }
 
@@ -63,6 +67,17 @@ pub fn health(host: &Arc<HostState>, caller: &Caller) -> Value {
         "agents": host.profiles.ids(),
         "mountspec": edited,
     })
+}
+
+/// The counters change with every read, and their length should not: a program that copies the tree takes another length than the
+/// one that was listed for a file that changes under its hands. Spaces at the end of JSON mean nothing.
+fn of_even_length(text: &Bytes) -> Bytes {
+    let line = text.strip_suffix(b"\n").unwrap_or(text);
+    let length = (line.len() + 1).next_multiple_of(METRICS_BYTES);
+    let mut padded = line.to_vec();
+    padded.resize(length - 1, b' ');
+    padded.push(b'\n');
+    padded.into()
 }
 
 fn metrics(host: &HostState) -> Value {

@@ -1,10 +1,13 @@
 //! The game, as a player types it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use expect_test::{Expect, expect};
+use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 
+use crate::model_server::FakeModelServer;
 use crate::test_host::TestHost;
 
 /// What every session here begins with: a campaign with the dice of seed 7.
@@ -319,6 +322,51 @@ fn a_narrator_that_misbehaves_throughout_leaves_every_file_lawful() {
             54
         "#]],
     );
+}
+
+/// The narrator answers only when it is let; by then the writer is long back at its prompt.
+#[test]
+fn an_input_returns_when_its_turn_is_accepted_and_the_output_waits_for_the_narrator() {
+    let gate = Arc::new((Mutex::new(false), Condvar::new()));
+    let closed = gate.clone();
+    let server = FakeModelServer::start(move |_, _| {
+        let mut open = closed.0.lock();
+        while !*open {
+            closed.1.wait(&mut open);
+        }
+        json!({"prose": "The nets hang still, and the quay is empty of boats."}).to_string()
+    });
+    let narrator = json!({"kind": "openai", "name": "m", "base_url": server.url});
+    let house = TestHost::of(&spec_with(json!({"narrator": narrator, "narrator_seconds": 600})));
+    house.check(
+        &session(
+            r#"
+            echo '[LOOK]{around}' > input && echo accepted
+            jq -c '[.state, .waits_for]' status.json
+            "#,
+        ),
+        expect![[r#"
+            accepted
+            ["playing","narrator"]
+        "#]],
+    );
+    let output = house.root().join("agents/self/dm/campaigns/c1/output");
+    let reader = std::thread::spawn(move || std::fs::read_to_string(output).unwrap());
+    *gate.0.lock() = true;
+    gate.1.notify_all();
+    let told = reader.join().unwrap();
+    assert!(told.contains("The nets hang still, and the quay is empty of boats."), "{told}");
+    house.check(
+        r#"
+        cd agents/self/dm/campaigns/c1
+        jq -c '[.state, .error]' status.json; jq -c .turn state.json
+        "#,
+        expect![[r#"
+            ["idle",null]
+            1
+        "#]],
+    );
+    assert_eq!(server.asked(), 1, "a turn asks once");
 }
 
 #[test]

@@ -182,6 +182,29 @@ print(open('Styx.md').read(), sorted(os.listdir('.')))",
     assert_eq!(said, "A river. [[Obol]]\n ['Obol.md', 'Styx.md']\n");
 }
 
+/// Claude Code compares the size of what it has saved with what it wrote, and reports a failure where they differ.
+#[test]
+fn a_program_that_looks_whether_all_of_it_has_arrived_finds_it() {
+    let house = with_a_memory();
+    let said = python(
+        &house.root().join("agents/charon"),
+        r#"import os, subprocess
+for path, text in [('memory/control/create.json', '{"kind":"note","name":"raft","content":"wood"}'), ('chat/control/input', 'Hello!')]:
+    os.stat(path)
+    temp = f'{path}.tmp.{os.getpid()}.19a'
+    open(temp, 'w').write(text); os.rename(temp, path)
+    print(os.stat(path).st_size - len(text), subprocess.run(['stat', '-c%s', path], capture_output=True, text=True).stdout.strip())
+print(open('memory/items/raft/content').read())"#,
+    );
+    assert_eq!(
+        said,
+        "0 0
+0 0
+wood
+"
+    );
+}
+
 /// How Node's programs save: the MCP server for files, VS Code, Claude Code.
 #[test]
 fn node_saves_by_rename() {

@@ -167,7 +167,9 @@ pub fn parse(text: &str, extra: &[Extra]) -> Result<Input, Refusal> {
     }
     let (domain, rest) = domain(text)?;
     let (header, rest) = header(rest, extra)?;
-    let (body, rest) = body(rest, text, extra)?;
+    // A question may be about a flag or about another header.
+    let bare_question = header == Header::Ooc && !rest.trim_start().starts_with(['{', '｛', '"', '“']);
+    let (body, rest) = if bare_question { (rest, "") } else { body(rest, text, extra)? };
     let flags = flags(rest, extra)?;
     if body.trim().is_empty() {
         return Err(Refusal::new(format!("[{}] has an empty body", header.name())));
@@ -176,7 +178,6 @@ pub fn parse(text: &str, extra: &[Extra]) -> Result<Input, Refusal> {
         return Err(Refusal::new(format!("the body is longer than {LONGEST} characters")));
     }
     let body = body.trim().to_owned();
-    // A question may be about a flag.
     let flag = body.find(" --risk").or_else(|| body.find(" --intent")).filter(|_| header != Header::Ooc);
     if let Some(at) = flag {
         let (before, flag) = (clip(body[..at].trim(), 40), clip(body[at..].trim(), 30));

@@ -56,7 +56,14 @@ impl Condition {
         let denies = |one: &Condition, other: &Condition| {
             one.0.iter().any(|term| matches!(term, Term::Not(inner) if other.0.contains(inner)))
         };
-        denies(self, other) || denies(other, self)
+        // A quest has one status at a time.
+        let differs = |term: &Term| match term {
+            Term::Quest(quest, status) => {
+                other.0.iter().any(|term| matches!(term, Term::Quest(own, as_it) if own == quest && as_it != status))
+            }
+            _ => false,
+        };
+        denies(self, other) || denies(other, self) || self.0.iter().any(differs)
     }
 
     /// Whether it asks for this thing, or for its absence.

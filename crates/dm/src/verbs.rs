@@ -8,6 +8,8 @@ use crate::refs::normal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     Go,
+    /// Back, or out of here.
+    Leave,
     /// Away from here, wherever a way leads.
     Flee,
     Take,
@@ -81,6 +83,25 @@ const PHRASES: &[(Verb, &[&str])] = &[
             "去",
         ],
     ),
+    (
+        Verb::Leave,
+        &[
+            "leave",
+            "exit",
+            "go back",
+            "go out",
+            "go outside",
+            "go away",
+            "turn back",
+            "head back",
+            "head out",
+            "walk back",
+            "walk out",
+            "step out",
+            "step outside",
+            "get out",
+        ],
+    ),
     (Verb::Flee, &["flee", "run away", "run off", "run from", "escape", "get away", "retreat", "get out of here"]),
     (Verb::Interrogate, &["interrogate", "question hard", "grill"]),
     (
@@ -97,7 +118,21 @@ const PHRASES: &[(Verb, &[&str])] = &[
         Verb::Inventory,
         &["inventory", "check my pack", "what am i carrying", "what do i carry", "what do i have", "check inventory"],
     ),
-    (Verb::Status, &["status", "take stock", "check myself", "状态"]),
+    (
+        Verb::Status,
+        &[
+            "status",
+            "take stock",
+            "check myself",
+            "quests",
+            "quest log",
+            "what should i do",
+            "what do i do",
+            "what now",
+            "what next",
+            "状态",
+        ],
+    ),
     (Verb::Map, &["map", "地图"]),
     (Verb::Use, &["use", "apply", "light", "open", "pour", "ring", "wear", "put on", "put", "pull", "turn on"]),
     (Verb::Impossible(WINGS), &["fly", "levitate", "soar", "hover"]),
@@ -145,6 +180,12 @@ pub fn verb(body: &str) -> Option<(Verb, String)> {
     let mut rest = words.join(" ");
     for lead in ["get up and ", "stand up and ", "turn and ", "go and ", "go over and "] {
         rest = rest.strip_prefix(lead).map_or(rest.clone(), str::to_owned);
+    }
+    // Alone they ask; with words after them they are acts of their own.
+    match rest.as_str() {
+        "help" => return Some((Verb::Status, String::new())),
+        "return" => return Some((Verb::Leave, String::new())),
+        _ => (),
     }
     let begins = |phrase: &str| {
         let after = rest.strip_prefix(phrase)?;

@@ -180,7 +180,7 @@ impl Server {
             _ => Err(not_permitted("the times of this file cannot be set")),
         });
         match allowed {
-            Ok(()) => self.getattr(ino, None, reply),
+            Ok(()) => self.getattr(req.into(), ino, None, reply),
             Err(error) => reply.error(errno(&error)),
         }
     }

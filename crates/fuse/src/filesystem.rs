@@ -62,7 +62,7 @@ impl Filesystem for FuseAdapter {
     fn getattr(&self, req: &Request, ino: INodeNo, fh: Option<FileHandle>, reply: ReplyAttr) {
         self.0.request(Operation::Getattr, req, ino.0, || match self.mirrored(ino) {
             Some(mirrored) => mirrored.getattr(ino.0, reply),
-            None => self.0.getattr(ino.0, fh.map(|fh| fh.0), reply),
+            None => self.0.getattr(req.into(), ino.0, fh.map(|fh| fh.0), reply),
         });
     }
 

@@ -88,7 +88,13 @@ impl Server {
     fn lookup_child(self: &Arc<Self>, by: Requester, child: ChildName, reply: ReplyEntry) {
         match child.dir.lookup(child.name()) {
             Some(node) => self.now_or_in_pool(node.has_quick_stat(), move |server| {
-                server.reply_entry(&*child.dir, &child.path, &node, reply);
+                match server.saved_length(by, &child.path, &node) {
+                    Some(length) => {
+                        let attributes = attributes::with_length(server.remember(&child.path, &node), length);
+                        reply.entry_with_ttls(&Duration::ZERO, &Duration::ZERO, &attributes, GENERATION);
+                    }
+                    None => server.reply_entry(&*child.dir, &child.path, &node, reply),
+                }
             }),
             None => self.lookup_draft(by, &child, reply),
         }
@@ -100,7 +106,7 @@ impl Server {
     }
 
     /// `fh`: for `fstat(2)`.
-    pub fn getattr(self: &Arc<Self>, ino: u64, fh: Option<u64>, reply: ReplyAttr) {
+    pub fn getattr(self: &Arc<Self>, by: Requester, ino: u64, fh: Option<u64>, reply: ReplyAttr) {
         let counted = fh.and_then(|fh| self.files.get(fh).ok()?.length.get().copied());
         match (self.inodes.get(ino), counted) {
             // Not kept: another handle may have counted another length.
@@ -109,6 +115,10 @@ impl Server {
                 reply.attr(&Duration::ZERO, &attributes::with_length(attributes, length));
             }
             (Ok(known), None) => self.now_or_in_pool(known.node.has_quick_stat(), move |server| {
+                if let Some(length) = server.saved_length(by, &known.path, &known.node) {
+                    let attributes = server.attributes(ino, &known.node);
+                    return reply.attr(&Duration::ZERO, &attributes::with_length(attributes, length));
+                }
                 reply.attr(&attributes::attribute_ttl(&known.node), &server.attributes(ino, &known.node));
             }),
             (Err(error), _) => reply.error(errno(&error)),

@@ -41,6 +41,8 @@ pub struct ScratchFiles {
 struct Process {
     pidfd: Arc<OwnedFd>,
     drafts: HashMap<String, Draft>,
+    /// The lengths of what it has renamed to its place, by path: programs look whether all of it has arrived.
+    saved: HashMap<String, u64>,
 }
 
 impl ScratchFiles {
@@ -51,7 +53,28 @@ impl ScratchFiles {
 
     /// Whether any process has one.
     pub fn is_empty(&self) -> bool {
-        self.drafts.lock().is_empty()
+        self.drafts.lock().values().all(|process| process.drafts.is_empty())
+    }
+
+    /// Whether any process has renamed a file of its own to this place.
+    pub fn is_saved(&self, path: &str) -> bool {
+        self.drafts.lock().values().any(|process| process.saved.contains_key(path))
+    }
+
+    /// The length of what this caller has renamed to this place.
+    pub fn saved(&self, caller: &Caller, path: &str) -> Option<u64> {
+        self.drafts.lock().get(&caller.pid)?.saved.get(path).copied()
+    }
+
+    /// Takes one away whose bytes are in their place.
+    pub fn save(&self, caller: &Caller, from: &str, to: &str, length: u64) {
+        let mut drafts = self.drafts.lock();
+        let Some(process) = drafts.get_mut(&caller.pid) else { return };
+        process.drafts.remove(from);
+        if process.saved.len() >= EACH {
+            process.saved.clear();
+        }
+        process.saved.insert(to.to_owned(), length);
     }
 
     /// Makes an empty one.
@@ -59,9 +82,11 @@ impl ScratchFiles {
         let mut drafts = self.drafts.lock();
         let process = match drafts.entry(caller.pid) {
             Entry::Occupied(process) => process.into_mut(),
-            Entry::Vacant(free) => {
-                free.insert(Process { pidfd: Arc::new(opened(caller.pid)?), drafts: HashMap::new() })
-            }
+            Entry::Vacant(free) => free.insert(Process {
+                pidfd: Arc::new(opened(caller.pid)?),
+                drafts: HashMap::new(),
+                saved: HashMap::new(),
+            }),
         };
         if process.drafts.len() >= EACH && !process.drafts.contains_key(path) {
             let code = Code::Os(libc::EDQUOT);
@@ -80,7 +105,7 @@ impl ScratchFiles {
         let mut drafts = self.drafts.lock();
         let Some(process) = drafts.get_mut(&caller.pid) else { return false };
         let found = process.drafts.remove(path).is_some();
-        if process.drafts.is_empty() {
+        if process.drafts.is_empty() && process.saved.is_empty() {
             drafts.remove(&caller.pid);
         }
         found

@@ -26,6 +26,16 @@ impl Server {
         Some((self.scratch.get(&caller, path)?, caller))
     }
 
+    /// The length that a file without one of its own has for the process that has just renamed its bytes to it: a program that looks
+    /// whether all of them have arrived (Claude Code does) must find them. Commands and messages have no other length.
+    pub fn saved_length(&self, by: Requester, path: &str, node: &Node) -> Option<u64> {
+        let Node::File(file) = node else { return None };
+        if !matches!(file.kind(), Kind::Control | Kind::Message) || !self.scratch.is_saved(path) {
+            return None;
+        }
+        self.scratch.saved(&self.caller(by), path)
+    }
+
     /// Answers for a name that the directory does not have.
     pub fn lookup_draft(&self, by: Requester, child: &ChildName, reply: ReplyEntry) {
         match self.draft(by, &child.path) {
@@ -116,6 +126,7 @@ impl Server {
 
     /// Writes the bytes of a scratch file to the file that it was renamed to, as `echo >` would. It stays if they are refused.
     fn commit(self: &Arc<Self>, caller: Caller, file: ScratchFile, from: String, to: &ChildName) -> Answer<()> {
+        let place = to.path.clone();
         let handle = match to.dir.lookup(to.name()) {
             Some(node) => self.tree.open(&caller, &node, &to.path, Open::WRITE),
             None => self.tree.may_change(&caller, &to.path).and_then(|()| {
@@ -130,10 +141,11 @@ impl Server {
         };
         let server = self.clone();
         Answer::soon(async move {
-            let written = write_whole(&*handle, &file.finish()).await;
+            let bytes = file.finish();
+            let written = write_whole(&*handle, &bytes).await;
             handle.closed();
             written.inspect_err(|_| file.resume())?;
-            server.scratch.remove(&caller, &from);
+            server.scratch.save(&caller, &from, &place, bytes.len() as u64);
             Ok(())
         })
     }
@@ -175,7 +187,7 @@ impl Server {
                 if let Some(mode) = mode {
                     file.set_mode((mode & 0o777) as u16);
                 }
-                self.getattr(ino, None, reply);
+                self.getattr(by, ino, None, reply);
             }
             Ok(None) => reply.error(Errno::EPERM),
             Err(error) => reply.error(errno(&error)),

@@ -3,7 +3,7 @@
 //!
 //! Whoever has the pages finds those that may answer; here they are ranked. Each word of the question counts by its rarity
 //! (BM25): in the text by how often it stands there for the length of the page, in title, other names, headings and the first
-//! lines by how much of them it is.
+//! lines by how much of them it is. Words of the question that stand near each other say more than the same words apart.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,6 +29,11 @@ const LEAD_WORDS: usize = 20;
 const OTHERS: f64 = 20.0;
 /// The share of the points that a page keeps if it has next to nothing of the question.
 const KEPT: f64 = 0.4;
+/// How much more words say that stand within so many words of each other, and how steeply that grows with their share of the
+/// question.
+const NEAR: f64 = 1.5;
+const NEAR_WORDS: u32 = 20;
+const NEAR_POWER: f64 = 1.5;
 /// So many of the best lift their neighbours, each so many, to this share of the best score.
 const LIFTING: usize = 3;
 const NEIGHBOURS: usize = 8;
@@ -61,6 +66,8 @@ pub enum Reason {
     Heading { word: String, points: u64 },
     /// The word stands in the first lines.
     Lead { word: String, points: u64 },
+    /// The words stand near each other.
+    Near { words: Vec<String>, points: u64 },
     /// A page that was found links here, or is linked from here.
     Linked { with: String, points: u64 },
 }
@@ -93,7 +100,7 @@ impl Question {
     /// The points of one page.
     pub fn hit(&self, page: &Page, text: &str) -> Hit {
         let inner = body(text);
-        let (counts, length) = counted(inner);
+        let Counted { counts, places, length } = self.counted(inner);
         let titled = Field::of([page.title()]);
         let named = Field::of(page.names.iter().map(String::as_str));
         let headed = Field::of(headings(inner).into_iter().filter(|it| it.level > 1).map(|it| it.text));
@@ -131,7 +138,43 @@ impl Question {
             add(&headed, HEADING, |word, points| Reason::Heading { word, points });
             add(&lead, LEAD, |word, points| Reason::Lead { word, points });
         }
+        let (together, words) = self.nearest(&places);
+        // One word is near nothing.
+        if words.len() > 1 {
+            let share = together / all.max(f64::MIN_POSITIVE);
+            why.push(Reason::Near { words, points: points(NEAR * together * share.powf(NEAR_POWER)) });
+        }
         hit(page, why)
+    }
+
+    fn counted(&self, text: &str) -> Counted {
+        let mut found = Counted::default();
+        each_word(text, |word| {
+            let stem = stem(word);
+            let meant = |asked: &str| asked == stem || is_beginning(asked) && stem.starts_with(asked);
+            let asked = self.words.iter().position(|(asked, _)| meant(asked));
+            found.places.extend(asked.map(|asked| (found.length, asked)));
+            *found.counts.entry(stem.into_owned()).or_default() += 1;
+            found.length += 1;
+        });
+        found
+    }
+
+    /// The most of the question that stands within a few words of each other: the sum of the rarities, and the words.
+    fn nearest(&self, places: &[(u32, usize)]) -> (f64, Vec<String>) {
+        let (mut best, mut words) = (0.0, BTreeSet::new());
+        let mut from = 0;
+        for (end, (at, _)) in places.iter().enumerate() {
+            while places[from].0 + NEAR_WORDS <= *at {
+                from += 1;
+            }
+            let here: BTreeSet<usize> = places[from..=end].iter().map(|it| it.1).collect();
+            let sum = here.iter().map(|asked| self.words[*asked].1).sum();
+            if sum > best {
+                (best, words) = (sum, here);
+            }
+        }
+        (best, words.into_iter().map(|asked| self.words[asked].0.clone()).collect())
     }
 }
 
@@ -172,14 +215,14 @@ fn lead(text: &str) -> &str {
     &rest[..ends.nth(LEAD_WORDS).unwrap_or(rest.len())]
 }
 
-/// How often each stem stands in a text, and how many words it has.
-fn counted(text: &str) -> (HashMap<String, u32>, u32) {
-    let (mut counts, mut length) = (HashMap::new(), 0);
-    each_word(text, |word| {
-        *counts.entry(stem(word).into_owned()).or_default() += 1;
-        length += 1;
-    });
-    (counts, length)
+/// A text, counted.
+#[derive(Default)]
+struct Counted {
+    /// How often each stem stands there.
+    counts: HashMap<String, u32>,
+    /// Where words of the question stand, and which.
+    places: Vec<(u32, usize)>,
+    length: u32,
 }
 
 impl Index {
@@ -238,6 +281,7 @@ impl Reason {
             | Reason::Name { points, .. }
             | Reason::Heading { points, .. }
             | Reason::Lead { points, .. }
+            | Reason::Near { points, .. }
             | Reason::Linked { points, .. } => *points,
         }
     }

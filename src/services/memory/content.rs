@@ -20,6 +20,8 @@ pub enum ContentChange {
     /// A JSON merge patch (RFC 7396).
     Patch(Value),
     Append(Value),
+    /// The same once more.
+    Keep,
 }
 
 impl Content {
@@ -88,6 +90,7 @@ impl Content {
     pub fn changed(self, change: ContentChange) -> Result<Content> {
         match (self, change) {
             (_, ContentChange::Replace(value)) => Content::given(value),
+            (same, ContentChange::Keep) => Ok(same),
             (Content::Json(mut value), ContentChange::Patch(patch)) => {
                 merge(&mut value, patch);
                 Content::given(value)

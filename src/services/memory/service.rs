@@ -68,7 +68,7 @@ pub enum Command {
         /// `/agents/self/memory/items/<name>`, or `…/versions/<n>`.
         memory_path: String,
     },
-    /// Makes a new version: by whole content, by a JSON merge patch, or by something appended.
+    /// Makes a new version: by whole content, by a JSON merge patch, by something appended, or by `supersedes` alone.
     Mutate {
         /// With `…/versions/<n>` only if that is the latest.
         memory_path: String,
@@ -232,7 +232,8 @@ impl Service for Memory {
             }
             Command::Load { memory_path } => Output::Loaded(Box::new(memory.load(commit, &target(&memory_path)?)?)),
             Command::Mutate { memory_path, content, patch, append, if_version, supersedes } => {
-                let (change, older) = (one_of(content, patch, append)?, targets(supersedes)?);
+                let older = targets(supersedes)?;
+                let change = one_of(content, patch, append, !older.is_empty())?;
                 Output::Changed(memory.mutate(commit, &target(&memory_path)?, if_version, change, &older)?)
             }
             Command::Evict { memory_path, summary } => {
@@ -251,11 +252,18 @@ impl Service for Memory {
     }
 }
 
-fn one_of(content: Option<Value>, patch: Option<Value>, append: Option<Value>) -> Result<ContentChange> {
+/// What a new version says. One that only takes the place of others says what the last one did.
+fn one_of(
+    content: Option<Value>,
+    patch: Option<Value>,
+    append: Option<Value>,
+    supersedes: bool,
+) -> Result<ContentChange> {
     match (content, patch, append) {
         (Some(content), None, None) => Ok(ContentChange::Replace(content)),
         (None, Some(patch), None) => Ok(ContentChange::Patch(patch)),
         (None, None, Some(append)) => Ok(ContentChange::Append(append)),
+        (None, None, None) if supersedes => Ok(ContentChange::Keep),
         _ => Err(Error::invalid("mutate: give one of content, patch and append")),
     }
 }

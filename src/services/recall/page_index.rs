@@ -39,7 +39,7 @@ const SCHEMA: &str = "
 /// How much more a word in the title, in other names and in headings says, when candidates are chosen.
 const WEIGHTS: &str = "6.0, 4.0, 2.0, 1.0";
 /// How many pages are looked at closely.
-const CANDIDATES: usize = 60;
+const CANDIDATES: usize = 120;
 const TITLED: usize = 20;
 /// A word that more than a third of the pages have chooses no candidates, if another does.
 const COMMON: u64 = 3;

@@ -37,7 +37,7 @@ pub(super) const DEEDS: [(&str, &str, BornOut); 18] = [
     ),
     (
         "losing",
-        r"(?i)\b(?:WHO)\s+(?:\w+ly\s+)?(?:loses?|spends?|pays?|forfeits?|gives?\s+(?:away|up)|hands?\s+over|uses?\s+up)\s+DET\b",
+        r"(?i)\b(?:WHO)\s+(?:(?:has|have|had)\s+)?(?:now\s+)?(?:\w+ly\s+)?(?:loses?|lost|spends?|spent|pays?|paid|forfeits?|forfeited|g[ai]ves?\s+(?:away|up)|given\s+(?:away|up)|hand(?:s|ed)?\s+over|use[sd]?\s+up)\s+DET\b|\byour\s+(?:\w+\s+){1,3}?(?:is|are|has\s+been|have\s+been)\s+(?:now\s+)?(?:gone|lost|stolen|missing|taken)\b",
         |turn, claim| {
             let named = turn.items(claim);
             let gone = named.iter().all(|item| turn.lost(&item.handle));

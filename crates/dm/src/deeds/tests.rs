@@ -52,8 +52,14 @@ fn each_claim_has_a_hit_a_miss_and_a_turn_that_bears_it_out() {
         ),
         (
             "losing",
-            &["Ivy loses the lily oil to the tide.", "You pay five coins for it."],
-            "Ivy loses the thread of what he says.",
+            &[
+                "Ivy loses the lily oil to the tide.",
+                "You pay five coins for it.",
+                "You have lost your dagger.",
+                "Your dagger is gone.",
+                "Your brass lantern has been stolen.",
+            ],
+            "Ivy has lost the thread of what he says, and your patience is gone.",
             ("The wind turns.", nothing),
         ),
         (

@@ -92,9 +92,10 @@ pub(super) fn header<'a>(text: &'a str, extra: &[Extra]) -> Result<(Header, &'a 
     }
     let Some((word, rest)) = wrapped(text, &BRACKETS) else {
         let mut refusal = Refusal::new("the input must begin with a header at the start of the line");
-        if let Some(guess) = guess(text) {
+        let line = text.lines().next().unwrap_or(text);
+        if let Some((guess, body)) = bare(line).or_else(|| Some((guess(line)?, line))) {
             refusal.sentence.push_str(&format!("; perhaps [{}]", guess.name()));
-            refusal.example = format!("[{}]{{{}}}", guess.name(), clip(text.lines().next().unwrap_or(text), 60));
+            refusal.example = format!("[{}]{{{}}}", guess.name(), clip(body, 60));
         }
         return Err(refusal);
     };
@@ -111,6 +112,17 @@ pub(super) fn header<'a>(text: &'a str, extra: &[Extra]) -> Result<(Header, &'a 
 fn known(word: &str, extra: &[Extra]) -> Option<Header> {
     let own = extra.iter().find(|(name, _)| name.eq_ignore_ascii_case(word.trim())).map(|(_, header)| *header);
     Header::named(word).or(own)
+}
+
+/// A header that was typed without its brackets, and what follows it: `ACT: go home`. A verb that is also a header, such as `look`, is
+/// part of the sentence unless it stands in capitals or before a colon.
+fn bare(line: &str) -> Option<(Header, &str)> {
+    let end = line.find(|c: char| !c.is_alphanumeric())?;
+    let (word, rest) = line.split_at(end);
+    let header = Header::named(word)?;
+    let marked = word.chars().all(char::is_uppercase) || rest.trim_start().starts_with([':', '：', '-']);
+    let body = rest.trim_start_matches(|c: char| c.is_whitespace() || [':', '：', '-'].contains(&c));
+    ((marked || header == Header::Act) && !body.is_empty()).then_some((header, body))
 }
 
 /// The header that the first verb of a bare sentence suggests. A hint only: nothing is done with it.

@@ -31,6 +31,8 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         Some(Verb::Cast) => look::cast(play)?,
         Some(Verb::Impossible(why)) => cannot(play, why),
         Some(Verb::Go) => go(play, place, npc)?,
+        Some(Verb::Leave) if item.is_some() => things::run(play, Verb::Drop, item)?,
+        Some(Verb::Leave) => leave(play)?,
         Some(Verb::Flee) => flee(play, place)?,
         Some(Verb::Use) if item.is_none() => free(play)?,
         Some(Verb::Take) if item.is_none() && everything(play) => {
@@ -87,16 +89,52 @@ fn go(play: &mut Play<'_>, place: Option<&Object>, npc: Option<&Object>) -> Resu
     }
 }
 
+/// Leaves: for the place that is named, else by the only way, or by the only one to where one has been.
+fn leave(play: &mut Play<'_>) -> Result<()> {
+    const HERE: [&str; 9] = ["place", "room", "house", "building", "way", "came", "now", "outside", "back"];
+    let world = play.world;
+    let named = play.refs.iter().filter_map(|own| world.object(own));
+    let mut named = named.filter(|own| own.kind == ObjectKind::Loc && known(&play.state, world, own));
+    if let Some(place) = named.find(|own| own.handle != play.state.location).cloned() {
+        return travel::travel(play, &place);
+    }
+    if play.other_words().iter().any(|word| !HERE.contains(&word.as_str())) {
+        return free(play);
+    }
+    let ways = open_ways(play);
+    let mut been = ways.iter().filter(|way| play.state.seen.contains(&way.handle));
+    let to = match (ways.as_slice(), been.next(), been.next()) {
+        ([only], ..) => Some(only.clone()),
+        (_, Some(back), None) => Some(back.clone()),
+        _ => None,
+    };
+    match to {
+        Some(to) => travel::travel(play, &to),
+        None => {
+            let none = ways.is_empty();
+            cannot(
+                play,
+                if none { "no way out of here is open" } else { "more than one way leads from here: say which" },
+            );
+            Ok(())
+        }
+    }
+}
+
+/// The ways from here that nothing shuts or bars.
+fn open_ways(play: &Play<'_>) -> Vec<Object> {
+    let (state, world) = (&play.state, play.world);
+    let open = |own: &&Object| {
+        state.shut(&own.handle, world).is_none() && state.barred(&state.location, &own.handle, world).is_none()
+    };
+    hud::exits(state, world).filter(open).cloned().collect()
+}
+
 /// Runs from here: to the place that is named, else back to where one came from, else by the first way that is open.
 fn flee(play: &mut Play<'_>, place: Option<&Object>) -> Result<()> {
-    let world = play.world;
-    let here = play.state.location.clone();
-    let open = |own: &&Object| {
-        play.state.shut(&own.handle, world).is_none() && play.state.barred(&here, &own.handle, world).is_none()
-    };
-    let ways: Vec<&Object> = hud::exits(&play.state, world).filter(open).collect();
+    let ways = open_ways(play);
     let back = play.state.seen.iter().rev().find_map(|own| ways.iter().find(|way| way.handle == *own));
-    let to = place.filter(|own| own.handle != here).or(back.copied()).or(ways.first().copied());
+    let to = place.filter(|own| own.handle != play.state.location).or(back).or(ways.first());
     match to.cloned() {
         Some(to) => travel::travel(play, &to),
         None => {

@@ -25,6 +25,8 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
     match spoken {
         Some(object) if play.verb() == Some(Verb::Read) => insight(play, object),
         Some(object) if object.kind == ObjectKind::Npc && play.reads() => insight(play, object),
+        // "The room" is this one, whatever else has the word in its name.
+        Some(object) if is_general(&meaning(&play.rest())) && !called(play, object) => around(play),
         Some(object) => match nearer(play, object) {
             Some(facts) => detail(play, &facts),
             None => one(play, object),
@@ -48,45 +50,57 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
 /// The facts of this place that the words mean rather than something which has one of them in its name.
 fn nearer(play: &Play<'_>, object: &Object) -> Option<Vec<String>> {
     let words = meaning(&play.rest());
-    // A quest has its aliases for the log; a thing, a person and a place are called by them.
-    let aliased = !matches!(object.kind, ObjectKind::Quest | ObjectKind::Faction);
-    let names = std::iter::once(&object.name).chain(object.aliases.iter().filter(|_| aliased));
-    let own = object.handle != play.found.body.trim() && !names.into_iter().any(|name| meaning(name) == words);
     let facts = speaking(play, &words);
     let whole = |fact: &String| words.iter().all(|word| meaning(fact).iter().any(|other| alike(word, other)));
-    (own && facts.iter().any(whole)).then_some(facts)
+    (!called(play, object) && facts.iter().any(whole)).then_some(facts)
+}
+
+/// Whether the words are the handle, the name or an alias of something. A quest has its aliases for the log; a thing, a person and a
+/// place are called by them.
+fn called(play: &Play<'_>, object: &Object) -> bool {
+    let words = meaning(&play.rest());
+    let aliased = !matches!(object.kind, ObjectKind::Quest | ObjectKind::Faction);
+    let mut names = std::iter::once(&object.name).chain(object.aliases.iter().filter(|_| aliased));
+    object.handle == play.found.body.trim() || names.any(|name| meaning(name) == words)
+}
+
+/// Words for what is here as a whole, and for looking at it.
+const AROUND: [&str; 23] = [
+    "around",
+    "everything",
+    "anything",
+    "something",
+    "place",
+    "room",
+    "surroundings",
+    "search",
+    "corner",
+    "hidden",
+    "clue",
+    "clues",
+    "look",
+    "area",
+    "see",
+    "scene",
+    "secret",
+    "secrets",
+    "haste",
+    "heedless",
+    "noise",
+    "find",
+    "scour",
+];
+
+fn is_general(words: &[String]) -> bool {
+    !words.is_empty() && words.iter().all(|word| AROUND.contains(&word.as_str()))
 }
 
 /// Whether the words look at nothing in particular.
 fn is_around(play: &Play<'_>) -> bool {
-    const AROUND: [&str; 23] = [
-        "around",
-        "everything",
-        "anything",
-        "something",
-        "place",
-        "room",
-        "surroundings",
-        "search",
-        "corner",
-        "hidden",
-        "clue",
-        "clues",
-        "look",
-        "area",
-        "see",
-        "scene",
-        "secret",
-        "secrets",
-        "haste",
-        "heedless",
-        "noise",
-        "find",
-        "scour",
-    ];
     let risky = play.found.risk.is_some();
     let verb = matches!(play.verb(), Some(Verb::Search)) || play.rules.social.search(&play.found.body).is_some();
-    risky || verb || play.other_words().iter().all(|word| AROUND.contains(&word.as_str()))
+    let words = play.other_words();
+    risky || verb || words.is_empty() || is_general(&words)
 }
 
 /// The facts of this place that speak most of these words: what is seen when one looks there. Empty where none does.
@@ -110,8 +124,15 @@ fn detail(play: &mut Play<'_>, facts: &[String]) -> Result<()> {
         fresh |= play.state.memory.note(&format!("{} {}", play.state.location, meaning(fact).join("_")));
     }
     let words = play.rest();
-    let words = the(words.strip_prefix("at ").unwrap_or(&words));
-    play.row(format!("look at {}", crate::md::clip(&words, 60)), if fresh { "seen" } else { "seen before" });
+    let looked = match words.split_once(' ') {
+        Some(("at", what)) => format!("at {}", the(what)),
+        Some((
+            "under" | "behind" | "in" | "into" | "inside" | "over" | "through" | "beneath" | "between" | "beyond",
+            _,
+        )) => words,
+        _ => format!("at {}", the(&words)),
+    };
+    play.row(format!("look {}", crate::md::clip(&looked, 63)), if fresh { "seen" } else { "seen before" });
     if fresh {
         play.effect(&Effect::Minutes(5))?;
     } else {

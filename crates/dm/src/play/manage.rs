@@ -4,6 +4,7 @@ use super::unclear::{cannot, not_understood};
 use super::{Play, pass, things, weapon};
 use crate::grammar::{capital, the, the_first};
 use crate::mechanics::governance::{self, Holding};
+use crate::menu;
 use crate::refs::normal;
 use crate::rule::Effect;
 use crate::state::FULL_HP;
@@ -33,7 +34,7 @@ pub(super) fn run(play: &mut Play<'_>) -> Result<()> {
         _ if says("map") => map(play),
         _ => not_understood(
             play,
-            "there is status, inventory, map, rest, wait, eat and drink to manage; month, harvest and train with a holding",
+            "there is status, quests, inventory, map, rest, wait, eat and drink to manage; month, harvest and train with a holding",
         ),
     }
     Ok(())
@@ -68,8 +69,12 @@ pub(super) fn status(play: &mut Play<'_>) {
     let carried: Vec<&str> =
         page.into_iter().chain(play.state.inventory.iter().map(|item| play.world.name(item))).collect();
     let carried = if carried.is_empty() { "nothing".to_owned() } else { carried.join(", ") };
-    let quests =
-        play.state.quests.iter().map(|(handle, quest)| format!("{}: {}", play.world.name(handle), quest.status));
+    let next = menu::hooks(&play.state, play.world);
+    let quests = play.state.quests.iter().map(|(handle, quest)| {
+        let next = next.iter().find_map(|hook| hook.strip_prefix(handle.as_str())?.strip_prefix(": "));
+        let next = next.map_or(String::new(), |next| format!("; next: {}", in_words(play, next)));
+        format!("{}: {}{next}", play.world.name(handle), quest.status)
+    });
     let quests: Vec<String> = quests.collect();
     let (hp, fatigue) = (play.state.hp, play.state.fatigue);
     play.row("body", format!("HP {hp} of {FULL_HP}, fatigue {fatigue}"));
@@ -84,6 +89,12 @@ pub(super) fn status(play: &mut Play<'_>) {
         play.row(format!("holding: {part}"), value.to_string());
     }
     play.out.said = true;
+}
+
+/// A text with the names of what it calls by handles.
+fn in_words(play: &Play<'_>, text: &str) -> String {
+    let word = |word: &str| if word.starts_with('@') { the(play.world.name(word)) } else { word.to_owned() };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn map(play: &mut Play<'_>) {

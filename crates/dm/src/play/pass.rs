@@ -15,8 +15,13 @@ const DAY: u64 = 24 * 60;
 
 /// Waits: as long as the words say, else half an hour.
 pub(super) fn wait(play: &mut Play<'_>, words: &str) -> Result<()> {
-    let minutes = match until(play, words).map_or_else(|| span(&play.found.body), Ok) {
-        Ok(minutes) => minutes,
+    let named = until(play, words);
+    let minutes = match named.map_or_else(|| span(&play.found.body), |minutes| Ok(Some(minutes))) {
+        Ok(None) if normal(words).split(' ').any(|word| ["until", "till"].contains(&word)) => {
+            cannot(play, "one waits until morning, noon, evening or night, or for minutes, hours or days");
+            return Ok(());
+        }
+        Ok(minutes) => minutes.unwrap_or(30),
         Err(why) => {
             cannot(play, why);
             return Ok(());
@@ -33,14 +38,15 @@ fn until(play: &Play<'_>, words: &str) -> Option<u64> {
     let hours = [("morning", 7), ("dawn", 6), ("sunrise", 6), ("noon", 12), ("midday", 12), ("evening", 18)];
     let hours =
         hours.into_iter().chain([("dusk", 19), ("sunset", 19), ("night", 21), ("midnight", 0), ("tomorrow", 7)]);
+    let hours = hours.chain([("daybreak", 6), ("afternoon", 14), ("sundown", 19), ("nightfall", 20), ("dark", 20)]);
     let words = normal(words);
     let hour = hours.into_iter().find(|(name, _)| words.split(' ').any(|word| word == *name))?.1;
     let now = play.state.time.minutes() % DAY;
     Some((hour * 60 + DAY - now - 1) % DAY + 1)
 }
 
-/// A span of time in words: `two hours`, `40 minutes`, `half an hour`; half an hour where none is said.
-fn span(body: &str) -> Result<u64, &'static str> {
+/// A span of time in words: `two hours`, `40 minutes`, `half an hour`.
+fn span(body: &str) -> Result<Option<u64>, &'static str> {
     const RANGE: &str = "one waits for minutes, hours or days, and at most two days at a time";
     let text = normal(body);
     let words: Vec<&str> = text.split(' ').collect();
@@ -52,7 +58,7 @@ fn span(body: &str) -> Result<u64, &'static str> {
         _ => None,
     };
     let Some((at, unit)) = words.iter().enumerate().find_map(|(at, word)| Some((at, unit(word)?))) else {
-        return Ok(30);
+        return Ok(None);
     };
     if body
         .split_whitespace()
@@ -61,7 +67,7 @@ fn span(body: &str) -> Result<u64, &'static str> {
         return Err("time does not run backwards");
     }
     if words[..at].contains(&"half") {
-        return Ok((unit / 2).max(1));
+        return Ok(Some((unit / 2).max(1)));
     }
     let before = words.get(at.wrapping_sub(1)).copied().unwrap_or("a");
     let count = match NUMBERS.iter().position(|own| *own == before) {
@@ -69,16 +75,27 @@ fn span(body: &str) -> Result<u64, &'static str> {
         None if before.starts_with(|c: char| c.is_ascii_digit()) => before.parse().map_err(|_| RANGE)?,
         None => 1,
     };
-    count.checked_mul(unit).filter(|minutes| (1..=2 * DAY).contains(minutes)).ok_or(RANGE)
+    count.checked_mul(unit).filter(|minutes| (1..=2 * DAY).contains(minutes)).ok_or(RANGE).map(Some)
 }
 
 const NUMBERS: [&str; 13] =
     ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"];
 
-/// Rests: short, long, a whole day, or until an hour.
+/// Rests: short, long, a whole day, until an hour, or as long as the words say.
 pub(super) fn rest(play: &mut Play<'_>, words: &str) -> Result<()> {
-    let named = until(play, words);
+    let said = match span(words) {
+        Ok(Some(..60)) => Err("a rest takes an hour at least; one may wait for less"),
+        other => other,
+    };
+    let named = match until(play, words).map_or(said, |minutes| Ok(Some(minutes))) {
+        Ok(minutes) => minutes,
+        Err(why) => {
+            cannot(play, why);
+            return Ok(());
+        }
+    };
     let kind = match named {
+        Some(DAY..) if survival::named(words) == Some(Rest::Complete) || until(play, words).is_none() => Rest::Complete,
         Some(minutes) if minutes >= 6 * 60 => Rest::Long,
         Some(_) => Rest::Short,
         None => survival::named(words).unwrap_or(Rest::Short),

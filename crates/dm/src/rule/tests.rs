@@ -18,6 +18,21 @@ fn row_81_an_indicator_changes_for_a_reason_or_not_at_all() {
 }
 
 #[test]
+fn conditions_that_cannot_both_hold_exclude_each_other() {
+    let excludes = |one: &str, two: &str| Condition::parse(one).unwrap().excludes(&Condition::parse(two).unwrap());
+    for (one, two, wanted) in [
+        ("quest @bell active", "quest @bell done", true),
+        ("night & quest @bell done", "quest @bell active", true),
+        ("quest @bell done", "quest @bell done", false),
+        ("quest @bell active", "quest @lamp done", false),
+        ("!quest @bell done", "quest @bell done", true),
+        ("night", "!night", true),
+    ] {
+        assert_eq!((excludes(one, two), excludes(two, one)), (wanted, wanted), "{one} and {two}");
+    }
+}
+
+#[test]
 fn conditions_are_a_list_of_terms() {
     let found = Condition::parse("Rumor>=2 & @lamp & !clue @ring & quest @bell done & clock tide full").unwrap();
     assert_eq!(found.0.len(), 5);

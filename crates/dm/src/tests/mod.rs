@@ -11,6 +11,7 @@ mod kernel_pages;
 mod mechanics;
 mod narrator_context;
 mod narrators;
+mod natural_words;
 mod player_orders;
 mod player_secrets;
 mod player_words;

@@ -71,6 +71,23 @@ fn a_page_is_found_by_its_heading_and_a_short_page_before_a_long_one() {
 }
 
 #[test]
+fn words_that_stand_together_say_more_than_the_same_words_apart() {
+    let between = "something else entirely ".repeat(20);
+    let (apart, together) =
+        (format!("generic {between} parameter {between}"), format!("generic parameter {between}{between}"));
+    let index = of(&[("A.md", &apart), ("B.md", &together)]);
+    let counts = vec![(stem("generic").into_owned(), 2), (stem("parameter").into_owned(), 2)];
+    let question = Question::new(counts, 100, index.words() * 50);
+    // Neither page has the words in its lead alone: what is left is where they stand.
+    let near = |path: &str, text: &str| {
+        let hit = question.hit(index.page(path).unwrap(), text);
+        hit.why.iter().filter(|reason| matches!(reason, Reason::Near { .. })).map(Reason::points).sum::<u64>()
+    };
+    assert!(near("B.md", &together) > 0);
+    assert_eq!(near("A.md", &apart), 0);
+}
+
+#[test]
 fn a_page_with_very_many_links_lifts_few() {
     let links: String = (0..500).map(|number| format!("[[P{number}]] ")).collect();
     let mut pages = vec![("Hub.md".to_owned(), format!("everything {links}"))];

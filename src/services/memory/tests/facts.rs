@@ -84,6 +84,21 @@ async fn a_near_duplicate_is_reported_and_nothing_is_done_about_it() {
 }
 
 #[tokio::test]
+async fn a_memory_takes_the_place_of_another_without_other_words() {
+    let home = Home::new(10_000);
+    home.call("create", json!({"kind": "fact", "name": "a", "content": "the ferry leaves at noon"})).await;
+    home.call("create", json!({"kind": "fact", "name": "b", "content": "the ferry leaves at nine"})).await;
+    let changed = home.call("mutate", json!({"memory_path": "b", "supersedes": ["a"]})).await;
+    assert_eq!((&changed["version"], &changed["supersedes"][0]), (&json!(2), &json!("/agents/self/memory/items/a")));
+    let hits = home.call("search", json!({"query": "ferry"})).await;
+    let told: Vec<_> = hits["results"].as_array().unwrap().iter().map(|hit| (&hit["snippet"], &hit["was"])).collect();
+    let (nine, noon) = (json!("the ferry leaves at nine"), json!("the ferry leaves at noon"));
+    assert_eq!(told, [(&nine, &json!(false)), (&noon, &json!(true))]);
+    let refused = home.call("mutate", json!({"memory_path": "b"})).await;
+    assert_eq!(refused["message"], "mutate: give one of content, patch and append");
+}
+
+#[tokio::test]
 async fn the_file_reports_a_near_duplicate_in_its_event_and_the_older_one_has_an_event() {
     let home = Home::new(10_000);
     home.call("create", json!({"kind": "fact", "name": "a", "content": "the ferry leaves at noon"})).await;
