@@ -19,9 +19,9 @@ mod plain_text;
 mod restore;
 mod root;
 mod run;
-mod since;
 #[cfg(feature = "door-http")]
 mod serve;
+mod since;
 mod status;
 mod token;
 mod tool;

@@ -97,7 +97,7 @@ impl Host {
         let more = [Some(options.state.as_path()), options.mountpoint.as_deref()];
         programs::check(&options.spec, &options.here, more)?;
         sandbox_level::check(&options.spec)?;
-        let (store, audit) = crate::state::open_with_audit(&options.state, &options.clock)?;
+        let (store, audit) = crate::state::open(&options.state, &options.clock, &options.random)?;
         let decided = recover::make_files(&store)?;
         let (host, filling) = open(options, store, audit)?;
         let host = Arc::new(host);

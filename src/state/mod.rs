@@ -22,14 +22,14 @@ pub mod turns;
 
 use std::path::Path;
 
-use acheron_base::{Clock, Result};
+use acheron_base::{Clock, Random, Result};
 use acheron_store::Store;
 use audit::AuditSize;
 
 pub use purge::purge;
 pub use retention::{Pruned, RetentionLimits, prune};
 #[cfg(test)]
-pub(crate) use test_store::TestStore;
+pub(crate) use test_store::{TestStore, open_in};
 
 /// A migration that was released is never changed; a new one is appended.
 const MIGRATIONS: &[&str] = &[
@@ -49,15 +49,10 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/15-audit-chain.sql"),
 ];
 
-/// Opens the database of a state directory and applies missing migrations.
-pub fn open(dir: &Path) -> Result<Store> {
-    open_with_audit(dir, &Clock::real()).map(|(store, _)| store)
-}
-
-/// The same with another clock, and with the size of the audit, which goes on where it ended.
-pub fn open_with_audit(dir: &Path, clock: &Clock) -> Result<(Store, AuditSize)> {
+/// Opens the database of a state directory, applies missing migrations, and goes on with its audit, whose size is returned too.
+pub fn open(dir: &Path, clock: &Clock, random: &Random) -> Result<(Store, AuditSize)> {
     let store = Store::open(dir, MIGRATIONS)?;
-    let size = audit::keep(dir, &store, clock)?;
+    let size = audit::keep(dir, &store, clock, random)?;
     Ok((store, size))
 }
 
@@ -83,7 +78,7 @@ mod tests {
         });
         fill.unwrap();
         before.close();
-        let store = open(dir.path()).unwrap();
+        let (store, _) = open(dir.path(), &Clock::real(), &Random::real()).unwrap();
         let limits = events::PageLimits { events: 10, bytes: 1 << 20 };
         let times = |agent: &str| {
             let (found, _) = store.look(|conn| events::since(conn, agent, 0, limits)).unwrap();

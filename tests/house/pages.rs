@@ -41,6 +41,11 @@ fn lived_in() -> TestHost {
         ask recall/control/archive.json "{\"conversation\":\"$(ls recall/conversations)\"}"
         ask recall/control/consolidate.json '{}'
         ask terminal/control/create.json '{"session_id":"work"}'
+        ask mail/control/send.json '{"to":"charon","body":"a word to myself"}'
+        ask queues/control/put.json '{"queue":"jobs","body":"x"}'
+        ask queues/control/take.json '{"queue":"jobs"}'
+        ask queues/control/fail.json "{\"lease\":\"$(jq -r .result.lease queues/result.json)\",\"dead\":true}"
+        ask queues/control/put.json '{"queue":"jobs","body":"y"}'
         "#,
     );
     assert_eq!(said, "");
@@ -144,6 +149,7 @@ const ELSEWHERE: &[&str] = &[
     "/service",
     "./ns",
     "a/b",
+    "node/agent",
     ".git/hooks",
     ".mcp.json",
     ".github/workflows",
@@ -167,7 +173,10 @@ fn every_path_that_a_page_names_is_there() {
     let cartridge = top().join("global-library/cartridges/brinewick");
     places.extend([cartridge.join("locations"), cartridge]);
     // The control files, the names of prompts, and the wiki as it lies on the disk.
-    places.extend(["symbols/control", "events/control", "prompts/templates"].map(|it| me.join(it)));
+    places.extend(
+        ["symbols/control", "events/control", "mail/control", "queues/control", "prompts/templates"]
+            .map(|it| me.join(it)),
+    );
     let store = house.state().join("agents/charon/recall/store");
     places.extend([house.state(), store.join("semantic"), store]);
     // Looked for once in every place: pages say the same words.

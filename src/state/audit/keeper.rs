@@ -33,8 +33,8 @@ impl AuditSize {
 }
 
 /// Has the store keep what its changes note. Returns the size of the log, which grows with it.
-pub fn keep(dir: &Path, store: &Store, clock: &Clock) -> Result<AuditSize> {
-    let (key, is_new) = open_key(dir)?;
+pub fn keep(dir: &Path, store: &Store, clock: &Clock, random: &Random) -> Result<AuditSize> {
+    let (key, is_new) = open_key(dir, random)?;
     let (kept, last) = store.look(|conn| Ok((read::head(conn)?, read::last_block(conn)?)))?;
     let (begin, start) = store.look(|conn| Ok((read::begin(conn)?, read::end(conn)?)))?;
     let chain = kept.as_ref().map_or_else(Chain::default, |(head, _)| Chain::after(head));
@@ -82,13 +82,13 @@ fn take_over(tx: &Tx<'_>) -> Result<()> {
 }
 
 /// The key of a state directory, and whether it was made just now.
-fn open_key(dir: &Path) -> Result<(AuditKey, bool)> {
+fn open_key(dir: &Path, random: &Random) -> Result<(AuditKey, bool)> {
     if let Some(key) = existing_key(dir)? {
         return Ok((key, false));
     }
     let path = dir.join(KEY);
     let mut seed = [0; 32];
-    Random::real().fill(&mut seed);
+    random.fill(&mut seed);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
     file.write_all(&seed)?;
     file.sync_all()?;

@@ -25,7 +25,7 @@ fn a_file_that_grows_is_copied_as_it_was() {
 fn nothing_that_an_agent_left_in_its_home_leads_out_or_swells() {
     let dir = tempfile::tempdir().unwrap();
     let (state, home) = (dir.path().join("state"), dir.path().join("state/agents/mal/home"));
-    crate::state::open(&state).unwrap().close();
+    crate::state::open_in(&state).unwrap().close();
     std::fs::create_dir_all(home.join("deep")).unwrap();
     std::fs::write(dir.path().join("secret"), "secret").unwrap();
     std::fs::write(home.join("kept"), "kept").unwrap();
@@ -58,7 +58,7 @@ fn a_directory_that_is_swapped_for_a_link_is_not_followed() {
     use std::sync::atomic::{AtomicBool, Ordering};
     let dir = tempfile::tempdir().unwrap();
     let (state, home) = (dir.path().join("state"), dir.path().join("state/agents/mal/home"));
-    crate::state::open(&state).unwrap().close();
+    crate::state::open_in(&state).unwrap().close();
     std::fs::create_dir_all(home.join("real")).unwrap();
     std::fs::create_dir(dir.path().join("outside")).unwrap();
     std::fs::write(dir.path().join("outside/secret"), "secret").unwrap();

@@ -20,7 +20,7 @@ struct Fixture {
 impl Fixture {
     fn new() -> Fixture {
         let dir = tempfile::tempdir().unwrap();
-        let store = crate::state::open(&dir.path().join("state")).unwrap();
+        let store = crate::state::open_in(&dir.path().join("state")).unwrap();
         Fixture { dir, store }
     }
 

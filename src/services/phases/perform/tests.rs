@@ -41,7 +41,7 @@ struct Fixture {
 impl Fixture {
     async fn with(documents: &[(DocumentKind, Value)]) -> Fixture {
         let dir = tempfile::tempdir().unwrap();
-        let symbol_store = SymbolStore::new(Arc::new(Sqlite::new(crate::state::open(dir.path()).unwrap())));
+        let symbol_store = SymbolStore::new(Arc::new(Sqlite::new(crate::state::open_in(dir.path()).unwrap())));
         symbol_store.put_many(documents, false, &Author::default()).await.unwrap();
         Fixture {
             _dir: dir,

@@ -53,7 +53,7 @@ fn token_budget(prompt: usize, run: usize) -> Box<dyn Fn() -> Result<TokenBudget
 impl Stage {
     async fn new(answers: &[&str]) -> Stage {
         let dir = tempfile::tempdir().unwrap();
-        let store = crate::state::open(&dir.path().join("state")).unwrap();
+        let store = crate::state::open_in(&dir.path().join("state")).unwrap();
         let symbol_store = Arc::new(SymbolStore::new(Arc::new(Sqlite::new(store.clone()))));
         ready(&symbol_store).await.unwrap();
         let count = std::sync::atomic::AtomicU8::new(1);

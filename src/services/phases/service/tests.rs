@@ -81,7 +81,7 @@ impl TestHost {
 
     fn kept_by(dir: TempDir, speaker: Arc<dyn Speaker>, access: Arc<dyn ServiceAccess>) -> TestHost {
         let clock = Clock::real();
-        let store = crate::state::open(&dir.path().join("state")).unwrap();
+        let store = crate::state::open_in(&dir.path().join("state")).unwrap();
         let context = test_context(&store, clock.clone(), access);
         let jobs = context.jobs.clone();
         let (symbol_store, filling) = open_symbols(
@@ -185,7 +185,7 @@ async fn the_files_of_a_run_are_there_after_a_restart_and_nothing_is_in_clear_on
     let mut again = None;
     while again.is_none() {
         // The old house lets its database go when its last task has ended.
-        match crate::state::open(&dir.path().join("state")) {
+        match crate::state::open_in(&dir.path().join("state")) {
             Ok(store) => again = Some(store),
             Err(_) if std::time::Instant::now() < guard => {
                 tokio::time::sleep(std::time::Duration::from_millis(5)).await;

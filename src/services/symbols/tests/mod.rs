@@ -222,13 +222,13 @@ async fn the_catalogue_is_loaded_once(symbol_store: &SymbolStore) {
 #[tokio::test]
 async fn sqlite_passes_the_suite() {
     let dir = tempfile::tempdir().unwrap();
-    all_of_it(Arc::new(Sqlite::new(crate::state::open(dir.path()).unwrap())), async || ()).await;
+    all_of_it(Arc::new(Sqlite::new(crate::state::open_in(dir.path()).unwrap())), async || ()).await;
 }
 
 #[tokio::test]
 async fn what_was_stored_is_there_after_a_restart() {
     let dir = tempfile::tempdir().unwrap();
-    let open = || SymbolStore::new(Arc::new(Sqlite::new(crate::state::open(dir.path()).unwrap())));
+    let open = || SymbolStore::new(Arc::new(Sqlite::new(crate::state::open_in(dir.path()).unwrap())));
     open().put(DocumentKind::Symbol, &symbol("stay", json!({"name":"still here"})), &author()).await.unwrap();
     let symbol_store = open();
     assert_eq!(symbol_store.search("still here", 1, &Within::default()).await.unwrap()[0].1.id, "stay");
@@ -238,7 +238,7 @@ async fn what_was_stored_is_there_after_a_restart() {
 #[tokio::test]
 async fn paraphrases_find_their_symbol_among_the_first_five() {
     let dir = tempfile::tempdir().unwrap();
-    let symbol_store = SymbolStore::new(Arc::new(Sqlite::new(crate::state::open(dir.path()).unwrap())));
+    let symbol_store = SymbolStore::new(Arc::new(Sqlite::new(crate::state::open_in(dir.path()).unwrap())));
     symbol_store.put_many(&catalogue::documents(&catalogue::shipped()).unwrap(), true, &author()).await.unwrap();
     let top = async |query: &str| {
         let hits = symbol_store.search(query, 5, &Within::default()).await.unwrap();
