@@ -32,6 +32,7 @@ mod service_registry;
 mod socket;
 mod state;
 pub mod system_paths;
+mod telemetry;
 pub mod tidy;
 pub mod trusted_defaults;
 mod watch;
@@ -112,6 +113,7 @@ impl Host {
         tidy::now_and_then(&host);
         health::look(&host);
         health::follow_symbols(&host);
+        host.begin_telemetry();
         Ok(Host { state: host, tree, mount: None, following: None, socket: None })
     }
 
@@ -234,6 +236,7 @@ fn open(options: Options, store: Store) -> Result<(HostState, Filling)> {
         health: Default::default(),
         runs: Default::default(),
         tokens,
+        telemetry: Default::default(),
     };
     Ok((state, filling))
 }
