@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::common::until;
+use crate::common::{session, until};
 use crate::served::{Served, token};
 use crate::test_doors::{HttpDoor, InsideDoor, MountDoor, TestDoor, ToolDoor};
 use crate::test_host::TestHost;
@@ -147,9 +147,12 @@ fn what_an_agent_may_not_see_does_not_exist_at_any_door() {
     assert!(differ.is_empty(), "{differ:?}");
     assert!(names.contains("/agents/charon/") && names.contains("/projects/here/"));
     let program = env!("CARGO_BIN_EXE_acheron");
-    let kernel = house.says(&format!(
-        "{program} exec --root . --agent charon -- find /agents /projects /meta /global -mindepth 1 -printf '%p%y\\n' | sed 's/d$/\\//; s/l$/@/; s/f$//' | sort"
-    ));
+    let kernel = session(
+        &house.root(),
+        &format!(
+            "{program} exec --root . --agent charon -- find /agents /projects /meta /global -mindepth 1 -printf '%p%y\\n' | sed 's/d$/\\//; s/l$/@/; s/f$//' | sort"
+        ),
+    );
     let kernel: BTreeSet<String> = kernel.lines().map(str::to_owned).collect();
     let tops = ["/agents/", "/projects/", "/meta/", "/global/"];
     let wanted: BTreeSet<String> = names

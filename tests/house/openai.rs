@@ -48,7 +48,7 @@ fn house() -> TestHost {
     let reply = |text: &str| {
         let write =
             json!({"name": "file_write", "arguments": {"path": "agents/self/chat/control/reply", "content": text}});
-        json!({"repeat": true, "answer": {"tool_calls": [write]}, "usage": {"input": 11, "output": 7}})
+        json!({"repeat": true, "answer": {"tool_calls": [write]}})
     };
     let spec = json!({"layout": "acheron-1", "model": {"kind": "script", "name": "script.ndjson"},
         "agents": {"charon": {}, "ada": {"model": {"kind": "external"}}}, "default_agent": "charon"});
