@@ -1,7 +1,6 @@
 //! `acheron serve`.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::Value;
@@ -98,10 +97,7 @@ impl ServeArgs {
         }
         let (mut connection, Serving { url }) = self.host.ask("serve", &options)?;
         say(&format!("{url}\n"));
-        match connection.next::<Value>() {
-            Ok(_) => Err(Error::unavailable("the host has ended, and the listener with it").into()),
-            Err(error) => Err(error.into()),
-        }
-        .map(|()| ExitCode::SUCCESS)
+        connection.next::<Value>()?;
+        Err(Error::unavailable("the host has ended, and the listener with it").into())
     }
 }

@@ -18,12 +18,14 @@ const CHUNK: usize = 128 * 1024;
 
 /// Whether a call may wait for an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wait {
+pub enum DoorWait {
     /// Until the answer is there; a deadline is set by dropping the future.
     UntilReady,
     /// Look only: what is not ready is refused as `busy`.
     Never,
 }
+
+pub use DoorWait as Wait;
 
 /// A name of the tree, as `stat(2)` would show it.
 #[derive(Clone, Debug)]

@@ -94,6 +94,7 @@ fn metrics(host: &HostState) -> Value {
         "kept_bytes": tree.as_ref().ok().map(|tree| tree.buffers().total()),
         "over_budget": tree.as_ref().ok().map(|tree| tree.buffers().refused()),
         "result_bytes": host.context.jobs.result_bytes(),
+        "dropped_spans": host.telemetry.get().map(|export| export.dropped()),
     })
 }
 

@@ -37,6 +37,7 @@ mod service_registry;
 mod socket;
 mod state;
 pub mod system_paths;
+mod telemetry;
 pub mod tidy;
 pub mod trusted_defaults;
 mod watch;
@@ -119,6 +120,7 @@ impl Host {
         health::look(&host);
         health::follow_symbols(&host);
         audit_lines::started(&host);
+        host.begin_telemetry();
         Ok(Host { state: host, tree, mount: None, following: None, socket: None })
     }
 
@@ -244,6 +246,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         health: Default::default(),
         runs: Default::default(),
         tokens,
+        telemetry: Default::default(),
     };
     Ok((state, filling))
 }

@@ -13,6 +13,7 @@ use super::protected_names::ProtectedNames;
 use super::runs::ActiveRuns;
 use super::service_registry::ServiceRegistry;
 use super::system_paths::SystemPaths;
+use super::telemetry::{self, TraceExport};
 use super::wiring::SharedServices;
 use super::{AgentDirs, PolicyAccess, edit, protected_paths};
 use crate::agent::own_model::AgentModels;
@@ -47,6 +48,8 @@ pub struct HostState {
     pub runs: ActiveRuns,
     /// The tokens of clients outside.
     pub tokens: Arc<Tokens>,
+    /// Sends traces, if the mountspec names a collector.
+    pub telemetry: OnceLock<TraceExport>,
 }
 
 /// Where the host's own things are on this machine.
@@ -117,6 +120,15 @@ impl HostState {
     pub fn models(&self) -> AgentModels {
         let (profiles, runtimes) = (self.profiles.clone(), self.shared.runtimes.clone());
         AgentModels { profiles, runtimes, default: self.current.mounted_with.model.clone() }
+    }
+
+    /// Begins to send traces, if the mountspec names a collector.
+    pub fn begin_telemetry(&self) {
+        if let Some(endpoint) = &self.current.mounted_with.telemetry.otlp {
+            let (clock, random) = (self.context.clock.clone(), self.context.ids.random().clone());
+            let export = telemetry::begin(endpoint, self.identity.name.clone(), self.store.clone(), clock, random);
+            _ = self.telemetry.set(export); // there is only one
+        }
     }
 
     /// What a door is handed.

@@ -91,6 +91,10 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
     for (name, service) in &spec.services {
         faults.service(&join("services", name), name, service);
     }
+    if let Some(url) = spec.telemetry.otlp.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
+        let said = format!("{} is not a URL; it must begin with http:// or https://", quoted(url));
+        faults.add("telemetry.otlp", said);
+    }
     match (spec.symbols.backend, spec.symbols.url.as_deref()) {
         (SymbolsBackend::Redis, None) => {
             faults.add("symbols.url", "the redis backend needs a URL: redis://127.0.0.1:6379/0");

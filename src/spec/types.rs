@@ -42,6 +42,8 @@ pub struct Spec {
     pub dm: DmSpec,
     pub retention: Retention,
     pub limits: ByteLimits,
+    #[serde(skip_serializing_if = "is_default")]
+    pub telemetry: TelemetrySpec,
 }
 
 /// A language model.
@@ -527,6 +529,15 @@ impl Default for DmSpec {
     }
 }
 
+/// Where traces are sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Telemetry")]
+pub struct TelemetrySpec {
+    /// The URL of an OpenTelemetry collector that takes OTLP over HTTP; `/v1/traces` is added.
+    pub otlp: Option<String>,
+}
+
 /// Retention limits of ended jobs, events and audit entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -596,6 +607,7 @@ impl Default for Spec {
             dm: DmSpec::default(),
             retention: Retention::default(),
             limits: ByteLimits::default(),
+            telemetry: TelemetrySpec::default(),
         }
     }
 }

@@ -161,6 +161,15 @@ pub fn correlated(conn: &Connection, agent: &str, correlation_id: &str) -> Resul
     select.query_row([agent, correlation_id], |row| Ok(read(row))).optional()?.transpose()
 }
 
+/// The jobs that ended after a place in the journal and before a time, in the order of their ends; at most `limit`.
+pub fn ended_after(conn: &Connection, at_ms: u64, id: &str, before_ms: u64, limit: usize) -> Result<Vec<JobRow>> {
+    let mut select = conn.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM jobs WHERE (updated_at_ms, id) > (?1, ?2) AND updated_at_ms < ?3 \
+         AND state NOT IN ('queued', 'running') ORDER BY updated_at_ms, id LIMIT ?4"
+    ))?;
+    select.query_map(params![at_ms, id, before_ms, limit], |row| Ok(read(row)))?.map(|row| row?).collect()
+}
+
 /// Every job that has not ended, oldest first.
 pub fn unsettled(conn: &Connection) -> Result<Vec<JobRow>> {
     let sql = format!("SELECT {COLUMNS} FROM jobs WHERE state IN ('queued', 'running') ORDER BY id");

@@ -8,7 +8,8 @@ use regex::Regex;
 use crate::common::sources;
 
 /// A library and the only places that may name it.
-const NAMED_IN: [(&str, &[&str]); 6] = [
+const NAMED_IN: [(&str, &[&str]); 7] = [
+    ("axum::", &["crates/http/", "src/doors/"]),
     ("fuser::", &["crates/fuse/"]),
     ("reqwest::", &["crates/http/"]),
     ("hyper::", &["crates/http/"]),

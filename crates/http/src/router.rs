@@ -255,3 +255,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Unstalled<S> {
         Pin::new(&mut self.inner).poll_shutdown(cx)
     }
 }
+
+#[cfg(test)]
+mod tests;

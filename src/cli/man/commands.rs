@@ -33,9 +33,10 @@ pub fn main_page() -> std::io::Result<Vec<u8>> {
 /// Writes all pages of section 1; returns how many there are.
 pub fn write(dir: &Path) -> std::io::Result<usize> {
     let whole = whole();
-    let commands = whole.get_subcommands().filter(|command| !command.is_hide_set());
+    let mut commands = vec![&whole];
     let mut count = 0;
-    for command in commands.chain([&whole]) {
+    while let Some(command) = commands.pop() {
+        commands.extend(command.get_subcommands().filter(|command| !command.is_hide_set()));
         let name = command.get_display_name().unwrap_or_else(|| command.get_name());
         std::fs::write(dir.join(format!("{name}.1")), page(command)?)?;
         count += 1;
@@ -51,7 +52,7 @@ fn whole() -> Command {
 }
 
 fn page(command: &Command) -> std::io::Result<Vec<u8>> {
-    let main = command.has_subcommands();
+    let main = command.get_display_name().is_none_or(|name| name == "acheron");
     let man = Man::new(command.clone());
     let mut out = Vec::new();
     man.render_title(&mut out)?;
@@ -60,8 +61,10 @@ fn page(command: &Command) -> std::io::Result<Vec<u8>> {
     man.render_description_section(&mut out)?;
     man.render_options_section(&mut out)?;
     let mut text = String::new();
-    if main {
+    if command.has_subcommands() {
         man.render_subcommands_section(&mut out)?;
+    }
+    if main {
         text.push_str(".SH ENVIRONMENT\n");
         tagged(&mut text, ENVIRONMENT.into_iter());
         text.push_str(".SH \"EXIT STATUS\"\n");

@@ -8,7 +8,7 @@ pub mod names;
 pub mod problem;
 mod rate;
 
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs as _};
+use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -104,12 +104,11 @@ fn chosen(doors: &[HttpDoor], named: &[String]) -> Result<Vec<HttpDoor>> {
 fn address(options: &ListenOptions) -> Result<SocketAddr> {
     let word = &options.listen;
     let numeric = || Error::invalid(format!("--listen {word}: an address is IP:PORT, such as 127.0.0.1:8377"));
-    let address = match word.strip_prefix("localhost:") {
+    let address: SocketAddr = match word.strip_prefix("localhost:") {
         Some(port) => format!("127.0.0.1:{port}").parse().map_err(|_| numeric())?,
         // Not looked up: a name that leads elsewhere tomorrow must not decide who can connect.
-        None => word.parse::<SocketAddr>().map_err(|_| numeric())?,
+        None => word.parse().map_err(|_| numeric())?,
     };
-    let address = address.to_socket_addrs()?.next().ok_or_else(numeric)?;
     match (address.ip().is_loopback(), options.tls.is_some(), options.public) {
         (true, _, _) | (false, true, true) => Ok(address),
         (false, false, _) => Err(Error::invalid(format!(

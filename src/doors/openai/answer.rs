@@ -7,7 +7,7 @@ use acheron_base::{Code, Error};
 
 /// The end of a turn, as `chat/control/input.json` answers it.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct TurnEnd {
+pub struct EndedTurn {
     pub reply: Option<String>,
     pub error: Option<Error>,
     #[serde(default)]
@@ -65,7 +65,7 @@ fn usage(spent: &TurnSpent) -> Value {
 }
 
 /// `/v1/chat/completions`, whole.
-pub fn completion(head: &AnswerHead, end: &TurnEnd) -> Value {
+pub fn completion(head: &AnswerHead, end: &EndedTurn) -> Value {
     let message = json!({"role": "assistant", "content": end.reply.as_deref().unwrap_or_default(), "refusal": null});
     json!({"id": format!("chatcmpl-{}", head.job), "object": "chat.completion", "created": head.created, "model": head.model,
         "choices": [{"index": 0, "message": message, "logprobs": null, "finish_reason": "stop"}], "usage": usage(&end.spent)})
@@ -83,7 +83,7 @@ pub fn first_chunk(head: &AnswerHead) -> String {
 }
 
 /// The other events.
-pub fn last_chunks(head: &AnswerHead, end: &TurnEnd, include_usage: bool) -> String {
+pub fn last_chunks(head: &AnswerHead, end: &EndedTurn, include_usage: bool) -> String {
     let mut events = String::new();
     for piece in pieces(end.reply.as_deref().unwrap_or_default()) {
         let choice = json!([{"index": 0, "delta": {"content": piece}, "finish_reason": null}]);
@@ -114,7 +114,7 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 /// `/v1/responses`, whole; without its end while it is in progress.
-pub fn response(head: &AnswerHead, end: Option<&TurnEnd>) -> Value {
+pub fn response(head: &AnswerHead, end: Option<&EndedTurn>) -> Value {
     let mut response = json!({"id": format!("resp_{}", head.job), "object": "response", "created_at": head.created,
         "model": head.model, "status": "in_progress", "error": null, "incomplete_details": null, "instructions": null,
         "metadata": {}, "parallel_tool_calls": false, "temperature": null, "top_p": null, "tool_choice": "auto", "tools": [],
@@ -151,7 +151,7 @@ pub fn first_events(head: &AnswerHead) -> (String, u64) {
 }
 
 /// The other events.
-pub fn last_events(head: &AnswerHead, end: &TurnEnd, next: u64) -> String {
+pub fn last_events(head: &AnswerHead, end: &EndedTurn, next: u64) -> String {
     let mut events = Numbered { text: String::new(), next };
     let reply = end.reply.as_deref().unwrap_or_default();
     let id = format!("msg_{}", head.job);

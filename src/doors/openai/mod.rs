@@ -23,7 +23,7 @@ use super::{DoorCaller, DoorContext};
 use crate::agent::tools::EntryKind;
 use crate::policy::{Principal, PrincipalCaller as _};
 use acheron_base::{Error, Result, quoted};
-use answer::{AnswerHead, TurnEnd};
+use answer::{AnswerHead, EndedTurn};
 use request::TurnRequest;
 
 pub const DOOR: HttpDoor = HttpDoor { flag: "openai", prefix: "/v1", routes, shape };
@@ -117,15 +117,15 @@ async fn known(tree: &DoorTree, model: &str) -> Result<()> {
 }
 
 /// A turn that is under way. Dropping it before its end cancels the turn.
-struct RunningTurn {
+struct RequestedTurn {
     tree: DoorTree,
     written: DoorWrite,
     head: AnswerHead,
     ended: bool,
 }
 
-impl RunningTurn {
-    async fn begin(context: &DoorContext, caller: &DoorCaller, request: &TurnRequest) -> Result<RunningTurn> {
+impl RequestedTurn {
+    async fn begin(context: &DoorContext, caller: &DoorCaller, request: &TurnRequest) -> Result<RequestedTurn> {
         let tree = context.tree_of(caller)?;
         let agent = &request.model;
         known(&tree, agent).await?;
@@ -153,14 +153,14 @@ impl RunningTurn {
         let written = tree.write(&input_of(agent), body.as_bytes(), false, true).await?;
         let job = written.job.clone().ok_or_else(|| Error::internal("a message without a turn"))?;
         let head = AnswerHead { job, model: agent.clone(), created: context.ids.clock().now_ms() / 1000 };
-        Ok(RunningTurn { tree, written, head, ended: false })
+        Ok(RequestedTurn { tree, written, head, ended: false })
     }
 
     /// Waits for the end of the turn. May be dropped and called again.
-    async fn end(&mut self) -> Result<TurnEnd> {
+    async fn end(&mut self) -> Result<EndedTurn> {
         let answer = self.written.answer().await;
         self.ended = true;
-        let end: TurnEnd =
+        let end: EndedTurn =
             serde_json::from_slice(&answer?).map_err(|err| Error::internal(format!("the end of a turn: {err}")))?;
         match end.error {
             Some(error) => Err(error),
@@ -169,7 +169,7 @@ impl RunningTurn {
     }
 }
 
-impl Drop for RunningTurn {
+impl Drop for RequestedTurn {
     fn drop(&mut self) {
         if self.ended {
             return;
@@ -188,7 +188,7 @@ impl Drop for RunningTurn {
 /// The events of a stream: how it begins, and how it ends.
 struct StreamForm {
     first: fn(&AnswerHead) -> (String, u64),
-    last: fn(&AnswerHead, &TurnEnd, u64, bool) -> String,
+    last: fn(&AnswerHead, &EndedTurn, u64, bool) -> String,
     failed: fn(&AnswerHead, &Error, u64) -> String,
 }
 
@@ -224,12 +224,12 @@ async fn turn(
     request: Request,
     parse: fn(&[u8]) -> Result<TurnRequest>,
     form: StreamForm,
-    whole: fn(&AnswerHead, &TurnEnd) -> Value,
+    whole: fn(&AnswerHead, &EndedTurn) -> Value,
 ) -> Response {
     let (head, body) = request.into_parts();
     let begun = async {
         let request = parse(&read_body(&head.headers, body, BODY).await?)?;
-        Ok((RunningTurn::begin(context, caller, &request).await?, request))
+        Ok((RequestedTurn::begin(context, caller, &request).await?, request))
     };
     let (mut running, request) = match begun.await {
         Ok(begun) => begun,
@@ -242,7 +242,7 @@ async fn turn(
     answered(end.map(|end| whole(&running.head, &end)))
 }
 
-fn streamed(running: RunningTurn, form: StreamForm, usage: bool) -> Response {
+fn streamed(running: RequestedTurn, form: StreamForm, usage: bool) -> Response {
     // What has been sent: nothing, the beginning with so many events, everything.
     enum Sent {
         Nothing,
