@@ -43,6 +43,9 @@ pub mod gateway;
 /// The services, one file or folder each, the pure core first.
 pub mod services;
 
+/// The doors: ways by which clients outside reach the tree.
+pub mod doors;
+
 /// Builds everything from a mountspec, and takes it down again.
 pub mod host;
 

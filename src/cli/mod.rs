@@ -7,6 +7,7 @@ mod completions;
 mod daemon;
 mod doctor;
 mod exec;
+mod host_connection;
 mod log_rotation;
 mod man;
 pub mod manual;
@@ -17,6 +18,7 @@ mod restore;
 mod root;
 mod run;
 mod status;
+mod token;
 mod tool;
 mod unmount;
 mod wait;
@@ -74,6 +76,7 @@ enum CliCommand {
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
     Run(Box<run::RunArgs>),
+    Token(token::TokenArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -126,6 +129,7 @@ pub fn run() -> ExitCode {
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
         CliCommand::Run(it) => it.run(),
+        CliCommand::Token(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

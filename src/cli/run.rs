@@ -2,7 +2,6 @@
 
 mod amount;
 pub mod compose;
-mod connection;
 pub mod find;
 mod plan;
 mod profile;
@@ -10,20 +9,20 @@ mod summary;
 
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Args;
 
 use super::exec::not_started;
+use super::host_connection::{HostArgs, HostConnection, tree_of};
 use super::place::PlaceArgs;
-use super::{CommandResult, Failure, mount, root};
+use super::{CommandResult, Failure};
 use crate::host::runs::messages::{FromHost, ProgramRequest, ToHost};
 use crate::services::terminal;
 use acheron_base::Error;
 use acheron_sandbox::ForegroundEnd;
-use connection::Connection;
 
 /// The port of the sandbox's own loopback device at which the gateway to models answers.
 const GATEWAY_PORT: u16 = 4141;
@@ -38,15 +37,8 @@ const GATEWAY_PORT: u16 = 4141;
 /// program, as with `acheron exec`.
 #[derive(Args)]
 pub struct RunArgs {
-    /// Use the host of this mount
-    #[arg(long, value_name = "DIR", conflicts_with = "state")]
-    root: Option<PathBuf>,
-    /// State directory [default: $XDG_STATE_HOME/acheron]
-    #[arg(long, value_name = "DIR")]
-    state: Option<PathBuf>,
-    /// Mountspec of a host that is started
-    #[arg(long, value_name = "FILE")]
-    spec: Option<PathBuf>,
+    #[command(flatten)]
+    host: HostArgs,
     /// The agent as which it runs [default: named after the program]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
@@ -73,12 +65,9 @@ impl RunArgs {
     pub fn run(self) -> CommandResult {
         let directory = directory()?;
         let (name, given) = (&self.command[0], &self.command[1..]);
-        let state = match &self.root {
-            Some(dir) => state_at(dir)?,
-            None => mount::state(self.state.as_deref(), None, &directory)?,
-        };
-        let tree = self.root.clone().unwrap_or_else(|| connection::tree_of(&state));
-        let profile = plan::profile(name, &tree, self.spec.as_deref())?;
+        let (state, spec) = (self.host.state()?, self.host.spec.as_deref());
+        let tree = self.host.root.clone().unwrap_or_else(|| tree_of(&state));
+        let profile = plan::profile(name, &tree, spec)?;
         let budget = self.budget.as_deref().map(amount::parse).transpose()?.unwrap_or_default();
         if self.dry_run {
             return plan::show(&self, &directory, &state, &profile);
@@ -93,7 +82,10 @@ impl RunArgs {
             usual_model: profile.model.clone(),
             record: self.record.as_deref().map(std::path::absolute).transpose()?,
         };
-        let (mut connection, started) = Connection::begin(&state, self.spec.as_deref(), &request)?;
+        let (mut connection, first) = HostConnection::begin(&state, spec, "run", &request)?;
+        let FromHost::Started(started) = first else {
+            return Err(Error::internal("the host answered something else").into());
+        };
         let more =
             self.place.additions(self.place.home.as_deref().unwrap_or(&started.home), &plan::home(&directory))?;
         let plan = plan::complete(*started.clone(), &directory, &profile, &found, given, more)?;
@@ -134,14 +126,8 @@ fn directory() -> Result<PathBuf, Failure> {
     Err(Failure::hint(Error::invalid(said), "run it in the directory of a project"))
 }
 
-fn state_at(dir: &Path) -> Result<PathBuf, Failure> {
-    let root = root::choose_living(Some(dir))?;
-    let state = root::health(&root).and_then(|health| health["state"].as_str().map(PathBuf::from));
-    Ok(state.ok_or_else(|| Error::unavailable(format!("the host of {} does not answer", root.display())))?)
-}
-
 /// Why the host ended the program; the host itself may have ended.
-fn why_it_ended(connection: &mut Connection) -> Error {
+fn why_it_ended(connection: &mut HostConnection) -> Error {
     match connection.next() {
         Ok(Some(FromHost::EndedBecause(why))) => terminal::ended_because(&why),
         _ => Error::unavailable("the host has ended, and the program with it"),

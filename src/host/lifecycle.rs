@@ -12,6 +12,7 @@ use crate::agent::lifecycle::AgentLifecycle;
 use crate::agent::profiles::Profile;
 use crate::agent::runtime::Settings;
 use crate::agent::runtimes::check_wake_rules;
+use crate::policy::Principal;
 use crate::spec::agent_faults;
 use acheron_base::{Error, Result, blocking};
 
@@ -91,6 +92,7 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
     if tokio::time::timeout(ENDING, over).await.is_err() {
         return Err(Error::busy(format!("{id} has not stopped yet: try again")));
     }
+    host.tokens.revoke_all(&Principal::Agent(id.to_owned())).await?;
     let (host, id) = (host.clone(), id.to_owned());
     blocking(move || {
         host.profiles.remove(&id, purge)?;

@@ -6,6 +6,8 @@
 mod agent_dirs;
 pub mod binds;
 mod caller_identity;
+mod commands;
+pub mod door_tokens;
 mod edit;
 mod health;
 pub mod library;
@@ -38,6 +40,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agent::profiles::AgentProfiles;
+use crate::doors::tokens::Tokens;
 use crate::events::EventLogs;
 use crate::jobs::{JobStore, Jobs};
 use crate::service::ServiceContext;
@@ -211,6 +214,7 @@ fn open(options: Options, store: Store) -> Result<(HostState, Filling)> {
     let projects = Arc::new(projects::Projects::new(&clock));
     let context =
         ServiceContext::new(all_jobs, event_logs, store.clone(), access.clone(), tokio::runtime::Handle::current());
+    let tokens = Tokens::new(store.clone(), context.ids.clone());
     let state = HostState {
         current: Arc::new(edit::CurrentSpec::new(Arc::new(spec))),
         paths: HostPaths { here, state, mountpoint, mountspec: Default::default(), library },
@@ -227,6 +231,7 @@ fn open(options: Options, store: Store) -> Result<(HostState, Filling)> {
         mount: Default::default(),
         health: Default::default(),
         runs: Default::default(),
+        tokens,
     };
     Ok((state, filling))
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::refusal_rate::{Noted, RefusalRate};
 use crate::contract::Effect;
+use crate::doors::RefusalLog;
 use crate::policy::{self, Action, Policy, PrincipalCaller};
 use crate::service::{ServiceAccess, ServiceContext};
 use crate::state::audit;
@@ -52,15 +53,15 @@ impl PolicyAccess {
     }
 
     /// Writes a refusal to the log and the audit, unless its principal has had so many that they are only counted.
-    fn write_down(&self, caller: &Caller, action: Action, path: &str, reason: &str) {
-        let (principal, at_ms) = (caller.principal().to_string(), self.clock.now_ms());
+    fn write_down(&self, principal: String, pid: u32, action: &str, path: &str, reason: &str) {
+        let at_ms = self.clock.now_ms();
         let Noted::Written { omitted } = self.rate.note(&principal, at_ms) else { return };
-        tracing::warn!(principal, pid = caller.pid, action = action.name(), path, omitted, "refused");
+        tracing::warn!(principal, pid, action, path, omitted, "refused");
         let entry = audit::AuditEntry {
             at_ms,
             principal,
-            pid: caller.pid,
-            action: action.name().to_owned(),
+            pid,
+            action: action.to_owned(),
             path: path.to_owned(),
             allowed: false,
             reason: reason.to_owned(),
@@ -94,7 +95,7 @@ impl AccessControl for PolicyAccess {
             return Ok(());
         }
         self.refused.fetch_add(1, Ordering::Relaxed);
-        self.write_down(caller, action, path, &decision.reason);
+        self.write_down(caller.principal().to_string(), caller.pid, action.name(), path, &decision.reason);
         Err(Error::forbidden(decision.reason))
     }
 
@@ -112,6 +113,13 @@ impl AccessControl for PolicyAccess {
 
     fn has_denied_below(&self, caller: &Caller, path: &str) -> bool {
         policy::bounds::divided(&self.policy(), caller.principal(), path)
+    }
+}
+
+impl RefusalLog for PolicyAccess {
+    fn refused(&self, who: &str, action: &str, path: &str, reason: &str) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.write_down(who.to_owned(), 0, action, path, reason);
     }
 }
 

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio_util::sync::CancellationToken;
 
+use super::commands::{self, CommandSession, HostCommand};
 use super::socket::Lines;
 use super::{HostState, edit, lifecycle, wiring};
 use crate::agent::budget::{BudgetLimits, Spent};
@@ -34,17 +34,18 @@ const LAST_CHANGES: Duration = Duration::from_millis(150);
 #[derive(Default)]
 pub struct ActiveRuns(Mutex<BTreeSet<String>>);
 
+pub const COMMAND: HostCommand = HostCommand { word: "run", serve: |session| Box::pin(serve(session)) };
+
 /// Serves one connection until its end, or until the host goes down.
-pub async fn serve(host: Arc<HostState>, mut lines: Lines, down: CancellationToken) {
-    let request = match lines.next::<ToHost>().await {
-        Ok(Some((ToHost::Run(request), _))) => *request,
-        Ok(None) => return,
-        Ok(Some(_)) => return refuse(&mut lines, Error::invalid("the first message is `run`")).await,
-        Err(error) => return refuse(&mut lines, error).await,
+async fn serve(mut session: CommandSession) {
+    let request = match session.request::<ProgramRequest>() {
+        Ok(request) => request,
+        Err(error) => return session.refuse(error).await,
     };
+    let CommandSession { host, mut lines, down, .. } = session;
     let mut run = match HostedRun::begin(&host, request).await {
         Ok(run) => run,
-        Err(error) => return refuse(&mut lines, error).await,
+        Err(error) => return commands::refuse(&mut lines, error).await,
     };
     let told = tokio::select! {
         told = run.attend(&mut lines) => told,
@@ -54,11 +55,6 @@ pub async fn serve(host: Arc<HostState>, mut lines: Lines, down: CancellationTok
         tracing::info!(%error, agent = run.agent, "a run has lost its command");
     }
     run.end().await;
-}
-
-async fn refuse(lines: &mut Lines, error: Error) {
-    // Whoever has gone need not be told.
-    _ = lines.send(&FromHost::Refused(error)).await;
 }
 
 struct HostedRun {

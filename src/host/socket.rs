@@ -1,5 +1,5 @@
 //! `host.sock` in the state directory: commands of the operator that must reach the host itself, and hold something of it for
-//! as long as they run. One connection is one command.
+//! as long as they run. One connection is one command (`src/host/commands.rs`).
 //!
 //! The socket is the operator's: mode 0600, and whoever connects must be the same user. A host that was started for such
 //! commands alone ends with the last of them.
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::{HostState, runs, upgrade};
+use super::{HostState, commands, upgrade};
 use acheron_base::{Error, Result};
 
 pub use lines::Lines;
@@ -68,7 +68,7 @@ impl HostSocket {
                 let (counted, down) = (CountedConnection::new(&count), ending.clone());
                 tokio::spawn(async move {
                     let _counted = counted;
-                    runs::serve(host, Lines::new(stream), down).await;
+                    commands::serve(host, Lines::new(stream), down).await;
                 });
             }
         });

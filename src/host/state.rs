@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 
 use super::health::HostHealth;
 use super::library::LibrarySource as Library;
@@ -16,6 +17,8 @@ use super::wiring::SharedServices;
 use super::{AgentDirs, PolicyAccess, edit, protected_paths};
 use crate::agent::own_model::AgentModels;
 use crate::agent::profiles::AgentProfiles;
+use crate::doors::DoorContext;
+use crate::doors::tokens::Tokens;
 use crate::gateway::Gateway;
 use crate::service::ServiceContext;
 use acheron_base::{ConfinedDir, Error, Result};
@@ -40,6 +43,8 @@ pub struct HostState {
     pub mount: MountSlot,
     pub health: HostHealth,
     pub runs: ActiveRuns,
+    /// The tokens of clients outside.
+    pub tokens: Arc<Tokens>,
 }
 
 /// Where the host's own things are on this machine.
@@ -110,6 +115,13 @@ impl HostState {
     pub fn models(&self) -> AgentModels {
         let (profiles, runtimes) = (self.profiles.clone(), self.shared.runtimes.clone());
         AgentModels { profiles, runtimes, default: self.current.mounted_with.model.clone() }
+    }
+
+    /// What a door is handed.
+    pub fn door_context(&self, down: CancellationToken) -> Result<DoorContext> {
+        let (ids, tokens) = (self.context.ids.clone(), self.tokens.clone());
+        let tree = self.context.tree()?.downgrade();
+        Ok(DoorContext { tree, ids, tokens, refusals: self.access.clone(), down })
     }
 
     /// The gateway through which programs ask the models of agents.

@@ -1,7 +1,7 @@
-//! The tables of the host: its migrations, and the queries for jobs, events, turns, spending, requests to models and the audit; and backups of the whole state
+//! The tables of the host: its migrations, and the queries for jobs, events, turns, spending, requests to models, tokens and the audit; and backups of the whole state
 //! directory.
 //!
-//! Used by `jobs`, `events`, `agent`, `gateway`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
+//! Used by `jobs`, `events`, `agent`, `gateway`, `doors`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
 //! to themselves. Uses `acheron-store`.
 
 pub mod audit;
@@ -17,6 +17,7 @@ mod retention;
 pub mod spending;
 #[cfg(test)]
 mod test_store;
+pub mod tokens;
 pub mod turns;
 
 use std::path::Path;
@@ -41,6 +42,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/8-memory-words.sql"),
     include_str!("steps/9-memory-facts.sql"),
     include_str!("steps/11-model-requests.sql"),
+    include_str!("steps/12-door-tokens.sql"),
 ];
 
 /// Opens the database of a state directory and applies missing migrations.

@@ -36,8 +36,7 @@ impl TreeTools {
     }
 
     /// Opens the file for writing; creates it and its directories if requested and allowed.
-    async fn open(&self, call: &FileWrite) -> Result<Box<dyn Handle>> {
-        let how = if call.append { Open::APPEND } else { Open::WRITE };
+    async fn open(&self, call: &FileWrite, how: Open) -> Result<Box<dyn Handle>> {
         // On the way there may be a directory that must be read first.
         let (tree, caller, wanted) = (self.tree.clone(), self.caller.clone(), call.path.clone());
         let Resolved { path, node, lacking } = blocking(move || tree.resolve(&caller, &wanted)).await?;
@@ -85,9 +84,24 @@ impl TreeTools {
         Ok(dir)
     }
 
-    async fn put(&self, handle: &dyn Handle, content: &str, call: &FileWrite) -> Result<()> {
-        self.wait(handle.write(0, content.as_bytes()), call.wait_until_ready).await?;
+    async fn put(&self, handle: &dyn Handle, content: &[u8], call: &FileWrite) -> Result<()> {
+        self.wait(handle.write(0, content), call.wait_until_ready).await?;
         self.wait(handle.flush(true), call.wait_until_ready).await
+    }
+
+    /// Writes `bytes`, whatever the content of `call` is, and leaves the file open: a handle that was opened for reading, too,
+    /// reads the answer to what it wrote. Returns the job that the write started, if any.
+    pub async fn begin(&self, call: &FileWrite, bytes: &[u8], how: Open) -> Result<(Option<String>, Box<dyn Handle>)> {
+        let text = std::str::from_utf8(bytes).ok();
+        let tagged = text.and_then(|text| tagged(&call.path, text, &(self.id)()));
+        let content = tagged.as_ref().map_or(bytes, |(content, _)| content.as_bytes());
+        let handle = self.open(call, how).await?;
+        if let Err(error) = self.put(&*handle, content, call).await {
+            handle.closed();
+            return Err(error);
+        }
+        let link = tagged.and_then(|(_, link)| self.tree.find(&self.caller, &link).ok());
+        Ok((link.and_then(|(path, _)| job_of(&path)), handle))
     }
 }
 
@@ -145,15 +159,10 @@ impl ToolBackend for TreeTools {
     }
 
     async fn write(&self, call: &FileWrite) -> Result<Option<String>> {
-        let tagged = tagged(&call.path, &call.content, &(self.id)());
-        let content = tagged.as_ref().map_or(&call.content, |(content, _)| content);
-        let handle = self.open(call).await?;
-        let put = self.put(&*handle, content, call).await;
+        let how = if call.append { Open::APPEND } else { Open::WRITE };
+        let (job, handle) = self.begin(call, call.content.as_bytes(), how).await?;
         handle.closed();
-        put?;
-        let Some((_, link)) = tagged else { return Ok(None) };
-        let found = self.tree.find(&self.caller, &link);
-        Ok(found.ok().and_then(|(path, _)| job_of(&path)))
+        Ok(job)
     }
 
     async fn list(&self, path: &str, most: usize) -> Result<Vec<ListedEntry>> {

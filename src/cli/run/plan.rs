@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::compose::{self, Additions};
-use super::connection::tree_of;
 use super::find::{self, FoundProgram};
 use super::profile::{ProfileValues, ProgramProfile};
 use super::{GATEWAY_PORT, RunArgs};
+use crate::cli::host_connection::tree_of;
 use crate::cli::{CommandResult, Failure, say};
 use crate::host::library;
 use crate::host::runs::messages::RunStarted;

@@ -6,15 +6,12 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::budget::{BudgetLimits, Spent};
-use acheron_base::Error;
 use acheron_sandbox::Plan;
 
-/// From the command to the host.
+/// From the command to the host, after its request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToHost {
-    /// The first message.
-    Run(Box<ProgramRequest>),
     /// Comes with a listener at this port of the sandbox.
     Listener { port: u16 },
     /// The program has ended.
@@ -48,8 +45,6 @@ pub struct ProgramRequest {
 pub enum FromHost {
     /// The plan for the program.
     Started(Box<RunStarted>),
-    /// The request is refused.
-    Refused(Error),
     /// The program must end.
     EndedBecause(String),
     /// After the end of the program: what it has done.

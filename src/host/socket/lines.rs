@@ -53,6 +53,11 @@ impl Lines {
         }
     }
 
+    /// The connection itself, and what was read of it beyond the last message: for a command that goes on in another language.
+    pub fn into_stream(self) -> (UnixStream, Vec<u8>) {
+        (self.stream, self.unread)
+    }
+
     pub async fn send(&mut self, message: &impl Serialize) -> Result<()> {
         let mut line = serde_json::to_vec(message).map_err(|err| Error::internal(err.to_string()))?;
         line.push(b'\n');

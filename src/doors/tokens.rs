@@ -1,0 +1,136 @@
+//! Tokens: words that a client outside shows, each standing for one principal. Only hashes are kept; a token is shown once, when
+//! it is made. A token that is revoked ends what is under way for it.
+
+use std::sync::Arc;
+
+use dashmap::DashMap;
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use super::DoorCaller;
+use crate::policy::Principal;
+use crate::state::tokens::{self, TokenRow};
+use acheron_base::{Error, Ids, Result, blocking, quoted};
+use acheron_store::Store;
+
+/// The beginning of every token, so that one that leaked is recognised.
+const PREFIX: &str = "ach_";
+/// The longest label.
+const LABEL: usize = 200;
+
+pub struct Tokens {
+    store: Store,
+    ids: Ids,
+    /// The tokens that were used since the host started, by id.
+    used: DashMap<String, CancellationToken>,
+}
+
+impl Tokens {
+    pub fn new(store: Store, ids: Ids) -> Arc<Tokens> {
+        Arc::new(Tokens { store, ids, used: DashMap::new() })
+    }
+
+    /// Makes a token for a principal. The word is returned and kept nowhere.
+    pub async fn create(&self, principal: &Principal, label: &str) -> Result<(String, TokenRow)> {
+        if label.len() > LABEL || label.contains(char::is_control) {
+            return Err(Error::invalid(format!("a label is one line of at most {LABEL} bytes")));
+        }
+        let mut secret = [0; 32];
+        self.ids.random().fill(&mut secret);
+        let word = format!("{PREFIX}{}", hex(&secret));
+        let row = TokenRow {
+            id: self.ids.id("token"),
+            principal: principal.to_string(),
+            label: label.to_owned(),
+            created_at_ms: self.ids.clock().now_ms(),
+        };
+        let (kept, hash) = (row.clone(), hash(&word));
+        self.store.write(move |tx| tokens::insert(tx, &kept, &hash)).await?;
+        Ok((word, row))
+    }
+
+    /// Whom a token stands for; `None` for a word that is no token, or no longer.
+    pub async fn caller(&self, word: &str) -> Result<Option<DoorCaller>> {
+        if !word.starts_with(PREFIX) || word.len() > 200 {
+            return Ok(None);
+        }
+        let (store, hash) = (self.store.clone(), hash(word));
+        let look = move || store.look(|conn| tokens::by_hash(conn, &hash));
+        let Some(row) = blocking(look.clone()).await? else { return Ok(None) };
+        let ended = self.used.entry(row.id.clone()).or_default().clone();
+        // Looked up again now that a revocation would be heard of: one in between would otherwise be missed.
+        match blocking(look).await?.is_some() && !ended.is_cancelled() {
+            true => Ok(Some(DoorCaller { principal: Principal::named(&row.principal), ended })),
+            false => Ok(None),
+        }
+    }
+
+    /// All tokens, without their words.
+    pub async fn list(&self) -> Result<Vec<TokenRow>> {
+        let store = self.store.clone();
+        blocking(move || store.look(tokens::all)).await
+    }
+
+    /// Takes a token back. What is under way for it ends.
+    pub async fn revoke(&self, id: &str) -> Result<()> {
+        let wanted = id.to_owned();
+        if !self.store.write(move |tx| tokens::remove(tx, &wanted)).await? {
+            let hint = "`acheron token list` shows the tokens";
+            return Err(Error::not_found(format!("there is no token {}; {hint}", quoted(id))));
+        }
+        if let Some((_, ended)) = self.used.remove(id) {
+            ended.cancel();
+        }
+        Ok(())
+    }
+
+    /// Takes back the tokens of a principal, as when an agent is removed: another of its name is not the same one.
+    pub async fn revoke_all(&self, principal: &Principal) -> Result<()> {
+        let name = principal.to_string();
+        self.store.write(move |tx| tokens::remove_of(tx, &name)).await?;
+        let known = self.list().await?;
+        self.used.retain(|id, ended| {
+            let kept = known.iter().any(|row| row.id == *id);
+            if !kept {
+                ended.cancel();
+            }
+            kept
+        });
+        Ok(())
+    }
+}
+
+fn hash(word: &str) -> [u8; 32] {
+    Sha256::digest(word.as_bytes()).into()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::TestStore;
+    use acheron_base::{Clock, Random};
+
+    #[tokio::test]
+    async fn a_token_stands_for_its_principal_until_it_is_revoked_and_its_word_is_kept_nowhere() {
+        let (store, ids) = (TestStore::new(), Ids::new(Clock::at(5), Random::seeded(1)));
+        let tokens = Tokens::new((*store).clone(), ids);
+        let ada = Principal::Agent("ada".to_owned());
+        let (word, row) = tokens.create(&ada, "laptop").await.unwrap();
+        let caller = tokens.caller(&word).await.unwrap().unwrap();
+        assert_eq!((caller.principal, caller.ended.is_cancelled()), (ada, false));
+        let kept = std::fs::read(store.path()).unwrap();
+        assert!(!kept.windows(word.len()).any(|part| part == word.as_bytes()));
+        for wrong in ["", "ach_", &word[1..], &format!("{word}0"), &word.to_uppercase()] {
+            assert!(tokens.caller(wrong).await.unwrap().is_none(), "{wrong}");
+        }
+        assert_eq!(tokens.list().await.unwrap(), [row.clone()]);
+        tokens.revoke(&row.id).await.unwrap();
+        assert!(caller.ended.is_cancelled());
+        assert!(tokens.caller(&word).await.unwrap().is_none());
+        assert_eq!(tokens.revoke(&row.id).await.unwrap_err().code, acheron_base::Code::NotFound);
+    }
+}
