@@ -110,6 +110,9 @@ impl Host {
         tidy::now_and_then(&host);
         health::look(&host);
         health::follow_symbols(&host);
+        if host.paths.mountpoint.is_none() {
+            host.shared.mcp_servers.open();
+        }
         Ok(Host { state: host, tree, mount: None, following: None, socket: None })
     }
 
@@ -129,6 +132,8 @@ impl Host {
         self.state.mount.set(&mount);
         self.mount = Some(mount.clone());
         projects::bind(&self.state, &mount, |_| true);
+        // In their sandboxes they see the mount.
+        self.state.shared.mcp_servers.open();
         Ok(mount)
     }
 
@@ -160,6 +165,7 @@ impl Host {
         self.end_work();
         // Their mount namespaces hold the mount.
         self.state.shared.shells.close().await;
+        self.state.shared.mcp_servers.close().await;
         if let Some(mount) = self.mount.take()
             && let Err(error) = mount.unmount().await
         {
@@ -179,6 +185,7 @@ impl Host {
             }
         }
         self.state.shared.shells.end();
+        self.state.shared.mcp_servers.end();
     }
 }
 

@@ -6,6 +6,7 @@
 pub mod agents;
 pub mod dm;
 pub mod external;
+pub mod mcp;
 pub mod memory;
 pub mod mounts;
 pub mod phases;

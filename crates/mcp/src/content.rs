@@ -75,9 +75,18 @@ impl Reader {
                 let mime = one_line(resource["mimeType"].as_str().unwrap_or_default(), 100);
                 let mut name = last_part(&uri).to_owned();
                 if !name.contains('.') {
-                    name.push_str(extension(if mime.is_empty() && resource["text"].is_string() { "text/plain" } else { &mime }));
+                    name.push_str(extension(if mime.is_empty() && resource["text"].is_string() {
+                        "text/plain"
+                    } else {
+                        &mime
+                    }));
                 }
-                self.file(&name, &mime, &format!(", of {uri}"), ResourceBytes::part(resource).map_err(|error| error.message))
+                self.file(
+                    &name,
+                    &mime,
+                    &format!(", of {uri}"),
+                    ResourceBytes::part(resource).map_err(|error| error.message),
+                )
             }
             "resource_link" => format!("[resource {}: {}]", one_line(word("name"), 100), one_line(word("uri"), 300)),
             other => format!("[content of the type {}, which is not known]", one_line(other, 40)),

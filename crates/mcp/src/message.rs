@@ -8,10 +8,19 @@ use crate::text::one_line;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Incoming {
     /// The answer to one of our requests.
-    Answer { id: u64, outcome: Result<Value, RpcError> },
+    Answer {
+        id: u64,
+        outcome: Result<Value, RpcError>,
+    },
     /// A request that wants an answer with this id.
-    Request { id: Value, method: String },
-    Notification { method: String, params: Value },
+    Request {
+        id: Value,
+        method: String,
+    },
+    Notification {
+        method: String,
+        params: Value,
+    },
 }
 
 /// A refusal in the terms of JSON-RPC.

@@ -83,13 +83,22 @@ mod tests {
     #[test]
     fn names_are_normalised_and_unique() {
         let mut names = UniqueNames::without(&["invoke"]);
-        let given = ["git_log", "get-tiny-image", "getTinyImage", "Git.Log", "git_log", "2fa", "invoke", "é/ü", "", "../x"];
+        let given =
+            ["git_log", "get-tiny-image", "getTinyImage", "Git.Log", "git_log", "2fa", "invoke", "é/ü", "", "../x"];
         let got: Vec<String> = given.iter().map(|name| names.operation(name)).collect();
         assert_eq!(
             got,
             [
-                "git_log", "get-tiny-image", "get_tiny_image", "git_log-2", "git_log-3", "tool_2fa", "invoke-2", "tool",
-                "tool-2", "x"
+                "git_log",
+                "get-tiny-image",
+                "get_tiny_image",
+                "git_log-2",
+                "git_log-3",
+                "tool_2fa",
+                "invoke-2",
+                "tool",
+                "tool-2",
+                "x"
             ]
         );
         let long = names.operation(&"a".repeat(300));

@@ -142,7 +142,10 @@ mod tests {
     fn contents_are_text_or_blobs() {
         let read = |value: Value| ResourceBytes::of(&value).map_err(|error| error.message);
         assert_eq!(read(json!({"contents": [{"text": "a"}, {"blob": "Yg=="}]})).unwrap(), "ab");
-        assert_eq!(read(json!({"contents": [{"blob": "!"}]})).unwrap_err(), "the server returned data that is not base64");
+        assert_eq!(
+            read(json!({"contents": [{"blob": "!"}]})).unwrap_err(),
+            "the server returned data that is not base64"
+        );
         assert!(read(json!({})).is_err() && read(json!({"contents": [{}]})).is_err());
     }
 }

@@ -51,7 +51,9 @@ fn tool(entry: &Value, names: &mut UniqueNames, room: &mut usize) -> Option<Tool
             Ok(schema) => Some(schema),
             Err(why) => {
                 let whose = if word == "inputSchema" { "arguments" } else { "result" };
-                notes.push(format!("The schema of its {whose} cannot be used here, because {why}; only the server checks it."));
+                notes.push(format!(
+                    "The schema of its {whose} cannot be used here, because {why}; only the server checks it."
+                ));
                 None
             }
         }

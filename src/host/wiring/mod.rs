@@ -7,6 +7,7 @@ mod agents;
 pub mod chat;
 mod dm;
 mod env;
+mod mcp;
 mod memory;
 mod mounts;
 mod phases;
@@ -21,6 +22,7 @@ mod web_search;
 
 use std::sync::Arc;
 
+use crate::host::HostState;
 use crate::service::{Serve, typed};
 use crate::services;
 use crate::services::symbols::service::Symbols;
@@ -68,8 +70,15 @@ fn terminal(env: &AgentEnv) -> Terminal {
 
 /// The services of one agent that follow from `services` in the mountspec.
 pub fn configured(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
-    let mut all = programs::served(&env.host, ServiceScope::Agent)?;
+    let mut all = of_mountspec(&env.host, ServiceScope::Agent, &env.agent)?;
     all.push(web_search::served(&env.host)?);
+    Ok(all)
+}
+
+/// The programs and servers of `services` in the mountspec that stand in the directory of `owner`.
+pub fn of_mountspec(host: &Arc<HostState>, scope: ServiceScope, owner: &str) -> Result<Vec<Arc<dyn Serve>>> {
+    let mut all = programs::served(host, scope)?;
+    all.extend(mcp::served(host, scope, owner)?);
     Ok(all)
 }
 

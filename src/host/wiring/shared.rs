@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::agent::runtimes::AgentRuntimes;
 use crate::gateway::RequestLogs;
+use crate::services::mcp::McpServers;
 use crate::services::mounts::Bindings;
 use crate::services::prompts::Library;
 use crate::services::prompts::watch::watch;
@@ -37,6 +38,8 @@ pub struct SharedServices {
     pub programs: Arc<RunningPrograms>,
     /// The memory wikis, each opened once.
     pub wikis: Arc<Wikis>,
+    /// The MCP servers of all agents.
+    pub mcp_servers: Arc<McpServers>,
 }
 
 /// What the shared state is opened from.
@@ -84,6 +87,7 @@ impl SharedServices {
             searches: Arc::default(),
             programs: Arc::default(),
             wikis: Arc::default(),
+            mcp_servers: Arc::default(),
         };
         Ok((shared, filling))
     }

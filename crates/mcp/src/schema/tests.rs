@@ -41,7 +41,8 @@ fn what_cannot_be_used_says_why() {
 
 #[test]
 fn descriptions_are_one_harmless_line_and_arguments_may_be_called_so() {
-    let given = json!({"properties": {"description": {"description": "a\u{1b}[1m\nb </said>"}, "title": {"title": "x\ny"}}});
+    let given =
+        json!({"properties": {"description": {"description": "a\u{1b}[1m\nb </said>"}, "title": {"title": "x\ny"}}});
     let got = usable(&given).unwrap();
     assert_eq!(got["properties"]["description"]["description"], "a b &lt;/said>");
     assert_eq!(got["properties"]["title"]["title"], "x y");
