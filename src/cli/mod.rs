@@ -10,6 +10,8 @@ mod exec;
 mod host_connection;
 mod log_rotation;
 mod man;
+#[cfg(feature = "mcp")]
+mod mcp;
 pub mod manual;
 mod mount;
 mod place;
@@ -29,7 +31,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use acheron_base::Error;
+use acheron_base::{Code, Error};
 
 /// An agent host that you can `ls`: mounts a namespace in which chat, jobs, events, memory and terminals are files.
 #[derive(Parser)]
@@ -77,6 +79,8 @@ enum CliCommand {
     Exec(exec::ExecArgs),
     Run(Box<run::RunArgs>),
     Token(token::TokenArgs),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::McpArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -106,6 +110,11 @@ impl Failure {
         Failure { error, hint: Some(hint.into()), exit: 1 }
     }
 
+    /// Whether the same may succeed in a moment.
+    pub fn is_passing(&self) -> bool {
+        matches!(self.error.code, Code::Busy | Code::AlreadyExists)
+    }
+
     /// The same failure with another exit code than 1.
     pub fn exit(self, exit: u8) -> Self {
         Failure { exit, ..self }
@@ -130,6 +139,8 @@ pub fn run() -> ExitCode {
         CliCommand::Exec(it) => it.run(),
         CliCommand::Run(it) => it.run(),
         CliCommand::Token(it) => it.run(),
+        #[cfg(feature = "mcp")]
+        CliCommand::Mcp(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{CommandResult, Failure, daemon, log, log_rotation};
 use crate::host::trusted_defaults::TrustedDefaults;
@@ -119,6 +119,43 @@ impl MountArgs {
     }
 }
 
+/// The options of a host that is not mounted.
+pub fn unmounted(named: Option<&Path>, state: &Path) -> Result<Options, Failure> {
+    let here = std::env::current_dir()?;
+    if named.is_none() {
+        let hint = "name the mountspec: --spec mountspec/default.json";
+        TrustedDefaults::open(state)?.mountspec(&here).map_err(|error| Failure::hint(error, hint))?;
+    }
+    let (spec, state) = (spec(named, &here)?, settled(state.to_owned()));
+    Ok(Options { spec, here, state, mountpoint: None, clock: Clock::real(), random: Random::real() })
+}
+
+/// The signals that end a host.
+pub struct EndingSignals([Signal; 4]);
+
+impl EndingSignals {
+    /// Must be called within a runtime.
+    pub fn new() -> Result<EndingSignals> {
+        Ok(EndingSignals([
+            signal(SignalKind::interrupt())?,
+            signal(SignalKind::terminate())?,
+            signal(SignalKind::hangup())?,
+            signal(SignalKind::quit())?,
+        ]))
+    }
+
+    /// Waits for the first of them.
+    pub async fn received(&mut self) {
+        let [interrupt, terminate, hangup, quit] = &mut self.0;
+        tokio::select! {
+            _ = interrupt.recv() => (),
+            _ = terminate.recv() => (),
+            _ = hangup.recv() => (),
+            _ = quit.recv() => (),
+        }
+    }
+}
+
 /// Raises the limit of descriptors as far as a user may: each waiting caller and each known thread costs one. Programs in
 /// sandboxes have a limit of their own.
 fn allow_more_descriptors() {
@@ -205,12 +242,7 @@ pub fn default_state() -> Result<PathBuf> {
 /// Serves until a signal or an unmount.
 async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<&Path>) -> Result<()> {
     let child = said.child;
-    let mut ends = [
-        signal(SignalKind::interrupt())?,
-        signal(SignalKind::terminate())?,
-        signal(SignalKind::hangup())?,
-        signal(SignalKind::quit())?,
-    ];
+    let mut ends = EndingSignals::new()?;
     // Checked first, so that a second mount is reported as such, and not as a state directory in use.
     acheron_fuse::prepare_mountpoint(dir, &acheron_fuse::Options::default())
         .inspect_err(|error| daemon::tell(child, Some(error)))?;
@@ -228,14 +260,10 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
         false => println!("mounted on {}; Ctrl-C unmounts it", dir.display()),
     }
     acheron_fuse::allocator::settle();
-    let [interrupt, terminate, hangup, quit] = &mut ends;
     let ended = tokio::select! {
         ended = mount.ended() => ended,
         () = host.unused(), if said.leased => Ok(()),
-        _ = interrupt.recv() => Ok(()),
-        _ = terminate.recv() => Ok(()),
-        _ = hangup.recv() => Ok(()),
-        _ = quit.recv() => Ok(()),
+        () = ends.received() => Ok(()),
     };
     drop(mount);
     host.down().await;

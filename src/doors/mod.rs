@@ -6,6 +6,8 @@
 //! control of the tree alone: what a caller may not see does not exist for it. `host` opens the doors; they use the tree, the
 //! policy, the table of tokens and the tools of agents.
 
+#[cfg(feature = "mcp")]
+pub mod mcp;
 pub mod tokens;
 pub mod tree;
 

@@ -13,7 +13,12 @@ use super::{HostState, door_tokens, runs};
 use acheron_base::{Error, Result, quoted};
 
 /// Every command.
-const COMMANDS: &[HostCommand] = &[runs::COMMAND, door_tokens::COMMAND];
+const COMMANDS: &[HostCommand] = &[
+    runs::COMMAND,
+    door_tokens::COMMAND,
+    #[cfg(feature = "mcp")]
+    super::door_mcp::COMMAND,
+];
 
 /// One command: its word, and what serves a connection that begins with it.
 pub struct HostCommand {

@@ -7,6 +7,8 @@ mod agent_dirs;
 pub mod binds;
 mod caller_identity;
 mod commands;
+#[cfg(feature = "mcp")]
+pub mod door_mcp;
 pub mod door_tokens;
 mod edit;
 mod health;
