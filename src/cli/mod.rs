@@ -10,7 +10,7 @@ mod exec;
 mod host_connection;
 mod log_rotation;
 mod man;
-#[cfg(feature = "mcp")]
+#[cfg(feature = "door-mcp")]
 mod mcp;
 pub mod manual;
 mod mount;
@@ -19,6 +19,8 @@ mod plain_text;
 mod restore;
 mod root;
 mod run;
+#[cfg(feature = "door-http")]
+mod serve;
 mod status;
 mod token;
 mod tool;
@@ -78,8 +80,10 @@ enum CliCommand {
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
     Run(Box<run::RunArgs>),
+    #[cfg(feature = "door-http")]
+    Serve(serve::ServeArgs),
     Token(token::TokenArgs),
-    #[cfg(feature = "mcp")]
+    #[cfg(feature = "door-mcp")]
     Mcp(mcp::McpArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
@@ -138,8 +142,10 @@ pub fn run() -> ExitCode {
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
         CliCommand::Run(it) => it.run(),
+        #[cfg(feature = "door-http")]
+        CliCommand::Serve(it) => it.run(),
         CliCommand::Token(it) => it.run(),
-        #[cfg(feature = "mcp")]
+        #[cfg(feature = "door-mcp")]
         CliCommand::Mcp(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),

@@ -6,8 +6,16 @@
 //! control of the tree alone: what a caller may not see does not exist for it. `host` opens the doors; they use the tree, the
 //! policy, the table of tokens and the tools of agents.
 
-#[cfg(feature = "mcp")]
+#[cfg(feature = "door-http")]
+pub mod fs;
+#[cfg(feature = "door-http")]
+pub mod listener;
+#[cfg(feature = "door-mcp")]
 pub mod mcp;
+#[cfg(feature = "door-metrics")]
+pub mod metrics;
+#[cfg(feature = "door-openai")]
+pub mod openai;
 pub mod tokens;
 pub mod tree;
 

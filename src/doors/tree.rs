@@ -44,7 +44,8 @@ pub struct DoorEntry {
 impl DoorEntry {
     /// Whether the size is that of the bytes; otherwise the length is known only by reading.
     pub fn has_true_size(&self) -> bool {
-        matches!(self.file, Some(Kind::Text | Kind::Log | Kind::Item))
+        // Files whose length is known only by reading show none.
+        self.size > 0 || matches!(self.file, Some(Kind::Text | Kind::Log | Kind::Item))
     }
 }
 

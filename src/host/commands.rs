@@ -8,6 +8,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(feature = "door-http")]
+use super::door_listener;
 use super::socket::Lines;
 use super::{HostState, door_tokens, runs};
 use acheron_base::{Error, Result, quoted};
@@ -16,8 +18,10 @@ use acheron_base::{Error, Result, quoted};
 const COMMANDS: &[HostCommand] = &[
     runs::COMMAND,
     door_tokens::COMMAND,
-    #[cfg(feature = "mcp")]
+    #[cfg(feature = "door-mcp")]
     super::door_mcp::COMMAND,
+    #[cfg(feature = "door-http")]
+    door_listener::COMMAND,
 ];
 
 /// One command: its word, and what serves a connection that begins with it.

@@ -7,7 +7,9 @@ mod agent_dirs;
 pub mod binds;
 mod caller_identity;
 mod commands;
-#[cfg(feature = "mcp")]
+#[cfg(feature = "door-http")]
+pub mod door_listener;
+#[cfg(feature = "door-mcp")]
 pub mod door_mcp;
 pub mod door_tokens;
 mod edit;

@@ -8,6 +8,8 @@
 
 mod open;
 pub mod retry;
+#[cfg(feature = "router")]
+pub mod router;
 pub mod server;
 
 use std::borrow::Cow;

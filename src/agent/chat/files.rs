@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Chat;
+use super::input::NamedInputFile;
 use super::messages::{InputFile, ProgressFile, ReplyFile};
 use super::pending::NamedReplyFile;
 use acheron_vfs::{Control, Listing, MessageFile, Node, line, live, text, waiting};
@@ -31,6 +32,8 @@ A conversation with the agent.
 
 const CONTROL: &str = "\
 - `input`: write a message to the agent. The agent itself cannot.
+- `input.json`: the same as an object with `input`. A `correlation_id` in `_meta` names its job; on the same handle the answer has
+  `reply`, `error` and `spent`.
 - `reply`: the agent writes its reply, which ends its turn. From a program outside it answers the oldest turn.
 - `reply.json`: an object with `turn` and `reply` answers that turn and no other.
 - `progress`: the agent writes a message before the end of its turn; reading it shows the last one.
@@ -42,6 +45,7 @@ impl Chat {
         let control = Listing::default()
             .file("README.md", text(CONTROL))
             .file("input", MessageFile::new(Arc::new(InputFile(self.clone()))))
+            .file("input.json", Control::new(Arc::new(NamedInputFile(self.clone()))))
             .file("reply", MessageFile::new(Arc::new(ReplyFile(self.clone()))))
             .file("reply.json", Control::new(Arc::new(NamedReplyFile(self.clone()))))
             .file("progress", MessageFile::new(Arc::new(ProgressFile(self.clone()))));

@@ -3,6 +3,7 @@
 //! [`Chat`] holds the queue, [`turn`](super::turn) runs a turn, [`files`] is the directory.
 
 mod files;
+mod input;
 mod messages;
 mod pending;
 #[cfg(test)]
@@ -141,6 +142,11 @@ impl Chat {
 
     /// Queues a turn. It is durable when the answer resolves.
     pub fn say(&self, message: ChatMessage) -> Answer<Arc<Job>> {
+        self.say_as(message, None)
+    }
+
+    /// The same with a name by which its job is found.
+    fn say_as(&self, message: ChatMessage, correlation_id: Option<String>) -> Answer<Arc<Job>> {
         let text = message.text.trim_end_matches(['\n', '\r']);
         if text.trim().is_empty() {
             return Answer::refuse(Error::invalid("the message is empty"));
@@ -153,7 +159,7 @@ impl Chat {
         let (chat, started) = (self.clone(), turn.started.clone());
         let announce = move |commit: &Commit<'_>, job: &Arc<Job>| chat.announce(commit, job, &started);
         let planned = PlannedCall {
-            call: self.call(message.from, arguments),
+            call: self.call(message.from, arguments, correlation_id),
             work: Work::Run(self.work(&turn)),
             accepted: Some(Box::new(announce)),
         };
@@ -167,7 +173,7 @@ impl Chat {
         begun.and(|mut jobs| jobs.pop().ok_or_else(|| Error::internal("a turn without a job")))
     }
 
-    fn call(&self, principal: Principal, arguments: Value) -> Call {
+    fn call(&self, principal: Principal, arguments: Value, correlation_id: Option<String>) -> Call {
         Call {
             agent: self.0.agent_runtime.agent.clone(),
             service: SERVICE.to_owned(),
@@ -175,7 +181,7 @@ impl Chat {
             effect: Effect::Execute,
             idempotent: true, // its transcript knows how far it came
             private: false,
-            correlation_id: None,
+            correlation_id,
             principal,
             arguments,
         }

@@ -39,22 +39,25 @@ const INSTRUCTIONS: &str = "A tree of files through which everything here is don
     control/<op>.json calls a service; a read of a result waits for it. Resources are acheron:/<path>; a subscription tells of \
     changes at or below a path.";
 
-/// The server for one client.
+/// The server for one client, or for one session or request over HTTP.
 #[derive(Clone)]
 pub struct TreeServer {
     context: DoorContext,
-    caller: DoorCaller,
+    /// The caller of a stream; over HTTP it comes with each request.
+    caller: Option<DoorCaller>,
     subscribed: Arc<Mutex<HashMap<String, AbortOnDropHandle<()>>>>,
 }
 
 impl TreeServer {
-    pub fn new(context: DoorContext, caller: DoorCaller) -> TreeServer {
+    pub fn new(context: DoorContext, caller: Option<DoorCaller>) -> TreeServer {
         TreeServer { context, caller, subscribed: Arc::default() }
     }
 
-    /// The tree with the rights of the caller.
-    fn tree(&self) -> Result<DoorTree, Error> {
-        self.context.tree_of(&self.caller)
+    /// The tree with the rights of the caller, and the caller.
+    fn tree(&self, cx: &RequestContext<RoleServer>) -> Result<(DoorTree, DoorCaller), Error> {
+        let caller = self.caller.clone().or_else(|| super::caller_of(&cx.extensions));
+        let caller = caller.ok_or_else(|| Error::forbidden("nobody is known to have sent this request"))?;
+        Ok((self.context.tree_of(&caller)?, caller))
     }
 
     /// Runs work for a request until it is done, the client cancels it, the caller's rights end or the host goes down. Tells of
@@ -62,6 +65,7 @@ impl TreeServer {
     async fn attended<T>(
         &self,
         cx: &RequestContext<RoleServer>,
+        caller: &DoorCaller,
         waits_for: &str,
         work: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
@@ -78,7 +82,7 @@ impl TreeServer {
         tokio::select! {
             done = work => done,
             () = cx.ct.cancelled() => Err(Error::cancelled("the client cancelled the request")),
-            () = self.caller.ended.cancelled() => Err(Error::forbidden("the token was revoked")),
+            () = caller.ended.cancelled() => Err(Error::forbidden("the token was revoked")),
             () = self.context.down.cancelled() => Err(Error::unavailable("the host is going down")),
             () = telling => Err(Error::internal("the request was told of without end")),
         }
@@ -129,11 +133,11 @@ impl ServerHandler for TreeServer {
         cx: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let called = async {
-            let tree = self.tree()?;
+            let (tree, caller) = self.tree(&cx)?;
             let arguments = request.arguments.unwrap_or_default();
             let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
             let short: String = path.chars().take(200).collect();
-            self.attended(&cx, &short, calls::call(&tree, &request.name, arguments)).await
+            self.attended(&cx, &caller, &short, calls::call(&tree, &request.name, arguments)).await
         };
         Ok(match called.await {
             Ok(text) => CallToolResult::success(vec![ContentBlock::text(text)]).into(),
@@ -145,9 +149,9 @@ impl ServerHandler for TreeServer {
     async fn list_resources(
         &self,
         _request: Option<PaginatedRequestParams>,
-        _cx: RequestContext<RoleServer>,
+        cx: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let tree = self.tree().map_err(|error| refused(&error))?;
+        let (tree, _) = self.tree(&cx).map_err(|error| refused(&error))?;
         let mut resources = Vec::new();
         for (path, about) in [
             ("/AGENTS.md", "What this tree is, on one screen; read it first."),
@@ -180,7 +184,7 @@ impl ServerHandler for TreeServer {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let path = path_of(&request.uri)?;
         let read = async {
-            let tree = self.tree()?;
+            let (tree, caller) = self.tree(&cx)?;
             let reading = async {
                 let bytes = tree.read(&path, LARGEST + 1, Wait::UntilReady).await?;
                 match bytes.len() > LARGEST {
@@ -188,7 +192,7 @@ impl ServerHandler for TreeServer {
                     false => Ok(bytes),
                 }
             };
-            self.attended(&cx, &path, reading).await
+            self.attended(&cx, &caller, &path, reading).await
         };
         let bytes = read.await.map_err(|error| refused(&error))?;
         let contents = match String::from_utf8(bytes.to_vec()) {
@@ -203,7 +207,7 @@ impl ServerHandler for TreeServer {
         if self.subscribed.lock().len() >= SUBSCRIPTIONS {
             return Err(ErrorData::invalid_params(format!("busy: {SUBSCRIPTIONS} subscriptions are the most"), None));
         }
-        let (tree, caller) = (self.tree().map_err(|error| refused(&error))?, self.caller.clone());
+        let (tree, caller) = self.tree(&cx).map_err(|error| refused(&error))?;
         let mut changes = PathChanges::of(tree, &path).await.map_err(|error| refused(&error))?;
         let (peer, uri, down) = (cx.peer.clone(), request.uri.clone(), self.context.down.clone());
         let watching = tokio::spawn(async move {
@@ -243,7 +247,7 @@ impl ServerHandler for TreeServer {
     }
 
     async fn listen(&self, cx: SubscriptionContext) -> Result<(), ErrorData> {
-        let tree = self.tree().map_err(|error| refused(&error))?;
+        let (tree, caller) = self.tree(cx.request_context()).map_err(|error| refused(&error))?;
         let uris = cx.accepted().resource_subscriptions.clone().unwrap_or_default();
         let watched = uris.into_iter().map(|uri| {
             let (tree, sink) = (tree.clone(), cx.sink().clone());
@@ -261,7 +265,7 @@ impl ServerHandler for TreeServer {
         tokio::select! {
             () = watching => (),
             () = cx.cancelled() => (),
-            () = self.caller.ended.cancelled() => (),
+            () = caller.ended.cancelled() => (),
             () = self.context.down.cancelled() => (),
         }
         Ok(())

@@ -1,0 +1,90 @@
+//! `acheron serve`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::host_connection::HostArgs;
+use super::{CommandResult, say};
+use crate::doors::listener::ListenOptions;
+use crate::host::door_listener::Serving;
+use acheron_base::Error;
+
+/// Serve the tree over HTTP, as long as this command runs: /fs/<path>, an OpenAI-compatible API at /v1, Prometheus metrics,
+/// MCP at /mcp.
+///
+/// Whoever asks shows a token of `acheron token create`, and has the rights of the agent or the operator that it was made for.
+/// Without a flag, every door is served. Other machines may connect only over TLS, and if --public says so.
+///
+/// It joins the host of the state directory, or starts one, which ends with the last command.
+#[derive(Args)]
+pub struct ServeArgs {
+    /// The address to listen at; port 0 takes a free one
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8377")]
+    listen: String,
+    /// Serve /fs/<path>: the tree itself
+    #[arg(long)]
+    fs: bool,
+    /// Serve /v1: agents as models of an OpenAI-compatible API
+    #[cfg(feature = "door-openai")]
+    #[arg(long)]
+    openai: bool,
+    /// Serve /metrics for Prometheus
+    #[cfg(feature = "door-metrics")]
+    #[arg(long)]
+    metrics: bool,
+    /// Serve /mcp for MCP clients (streamable HTTP)
+    #[cfg(feature = "door-mcp")]
+    #[arg(long)]
+    mcp: bool,
+    /// The certificates for TLS, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    tls_cert: Option<PathBuf>,
+    /// The key for TLS, in PEM
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// A name of this machine that requests may name; may be given several times
+    #[arg(long, value_name = "HOST")]
+    name: Vec<String>,
+    /// Let other machines connect
+    #[arg(long)]
+    public: bool,
+    #[command(flatten)]
+    host: HostArgs,
+}
+
+impl ServeArgs {
+    /// The doors that were chosen.
+    fn doors(&self) -> Vec<String> {
+        let flags = [
+            ("fs", self.fs),
+            #[cfg(feature = "door-openai")]
+            ("openai", self.openai),
+            #[cfg(feature = "door-metrics")]
+            ("metrics", self.metrics),
+            #[cfg(feature = "door-mcp")]
+            ("mcp", self.mcp),
+        ];
+        flags.into_iter().filter(|(_, chosen)| *chosen).map(|(flag, _)| flag.to_owned()).collect()
+    }
+
+    pub fn run(self) -> CommandResult {
+        let absolute = |file: &Option<PathBuf>| file.as_deref().map(std::path::absolute).transpose();
+        let options = ListenOptions {
+            listen: self.listen.clone(),
+            tls: absolute(&self.tls_cert)?.zip(absolute(&self.tls_key)?),
+            names: self.name.clone(),
+            public: self.public,
+            doors: self.doors(),
+        };
+        let (mut connection, Serving { url }) = self.host.ask("serve", &options)?;
+        say(&format!("{url}\n"));
+        match connection.next::<Value>() {
+            Ok(_) => Err(Error::unavailable("the host has ended, and the listener with it").into()),
+            Err(error) => Err(error.into()),
+        }
+        .map(|()| ExitCode::SUCCESS)
+    }
+}
