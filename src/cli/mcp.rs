@@ -58,7 +58,7 @@ impl McpArgs {
             return Err(Error::unavailable(format!("the host of {} does not answer", root.display())).into());
         }
         let options = mount::unmounted(self.host.spec.as_deref(), state)?;
-        super::log("warn");
+        super::log("warn,rmcp=error");
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let served: Result<()> = runtime.block_on(async {
             let mut host = Host::start(options)?;

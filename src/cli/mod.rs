@@ -10,9 +10,9 @@ mod exec;
 mod host_connection;
 mod log_rotation;
 mod man;
+pub mod manual;
 #[cfg(feature = "door-mcp")]
 mod mcp;
-pub mod manual;
 mod mount;
 mod place;
 mod plain_text;

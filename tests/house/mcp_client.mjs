@@ -20,7 +20,7 @@ console.log(await call("file_read", { path: me + "nothing" }));
 const uri = "acheron:/agents/self/memory/items/styx/content";
 const updated = new Promise((done) => client.setNotificationHandler(ResourceUpdatedNotificationSchema, (told) => done(told.params.uri)));
 await client.subscribeResource({ uri });
-await call("file_write", { path: me + "memory/control/mutate.json", content: '{"name":"styx","content":"colder"}' });
+await call("file_write", { path: me + "memory/items/styx/content", content: "colder" });
 console.log(await updated);
 const waiting = new AbortController();
 const never = client.callTool({ name: "file_read", arguments: { path: me + "events/sources/user/never.json" } }, undefined, { signal: waiting.signal });

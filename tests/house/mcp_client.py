@@ -66,18 +66,17 @@ async def main():
         # Resources, and a subscription to one.
         uri = "acheron:/agents/self/memory/items/ford/content"
         print((await client.read_resource(uri)).contents[0].text)
-        change = '{"name":"ford","content":"At the oak."}'
         if client.protocol_version < "2026":
             await client.subscribe_resource(uri)
-            await write(client, me + "memory/control/mutate.json", change)
+            await write(client, me + "memory/items/ford/content", "At the oak.")
             await asyncio.wait_for(updated.wait(), 60)
         else:
             async with client.listen(resource_subscriptions=[uri]) as events:
                 # The watch begins after the acknowledgement.
                 async def changes():
                     while True:
-                        await write(client, me + "memory/control/mutate.json", change.replace("oak", f"oak {len(seen)}"))
                         seen.append(1)
+                        await write(client, me + "memory/items/ford/content", f"At the oak {len(seen)}.")
                         await asyncio.sleep(1)
                 seen = []
                 changing = asyncio.create_task(changes())

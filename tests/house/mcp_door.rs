@@ -25,7 +25,8 @@ fn place() -> tempfile::TempDir {
 /// `acheron mcp` without a mount.
 fn unmounted(dir: &Path) -> Vec<String> {
     let path = |name: &str| dir.join(name).display().to_string();
-    [ACHERON.to_owned(), "mcp".to_owned(), "--spec".to_owned(), path("spec.json"), "--state".to_owned(), path("state")].into()
+    [ACHERON.to_owned(), "mcp".to_owned(), "--spec".to_owned(), path("spec.json"), "--state".to_owned(), path("state")]
+        .into()
 }
 
 fn run(dir: &Path, words: &[String]) -> String {
@@ -43,14 +44,53 @@ fn the_python_sdk_drives_the_door_in_each_of_its_modes() {
     let Some(python) = python() else { return };
     let said = |mode: &str| {
         let dir = place();
-        let mut words = vec![python.display().to_string(), format!("{HERE}/mcp_client.py"), mode.to_owned()];
+        let mut words = [&python.display().to_string(), "-W", "ignore", &format!("{HERE}/mcp_client.py"), mode]
+            .map(str::to_owned)
+            .to_vec();
         words.extend(unmounted(dir.path()));
         run(dir.path(), &words)
     };
     let old = said("legacy");
-    expect![[r#""#]].assert_eq(&old);
+    expect![[r#"
+        2025-11-25 ['file_read', 'file_write', 'file_list']
+        ['acheron:/AGENTS.md', 'acheron:/README.md', 'acheron:/agents/self/services/SERVICES.json', 'acheron:/agents/self/chat/history.ndjson', 'acheron:/agents/self/events/log.ndjson']
+        # For an agent that finds itself here
+        {"directories":"ada charon","links":"self"}
+        True
+        At the willow.
+        refused: invalid_payload: create: content is missing
+        refused: not_found: there is no `/agents/ada/nothing`
+        refused: unknown_operation: there is no tool `file_fly`; the tools are file_read, file_write and file_list
+        [not ready]
+        progress: waiting for /agents/self/events/sources/user/go.json
+        True
+        cancelled
+        At the willow.
+        30000 True True
+        At the willow.
+        updated
+    "#]].assert_eq(&old);
     let new = said("auto");
-    expect![[r#""#]].assert_eq(&new);
+    expect![[r#"
+        2026-07-28 ['file_read', 'file_write', 'file_list']
+        ['acheron:/AGENTS.md', 'acheron:/README.md', 'acheron:/agents/self/services/SERVICES.json', 'acheron:/agents/self/chat/history.ndjson', 'acheron:/agents/self/events/log.ndjson']
+        # For an agent that finds itself here
+        {"directories":"ada charon","links":"self"}
+        True
+        At the willow.
+        refused: invalid_payload: create: content is missing
+        refused: not_found: there is no `/agents/ada/nothing`
+        refused: unknown_operation: there is no tool `file_fly`; the tools are file_read, file_write and file_list
+        [not ready]
+        progress: waiting for /agents/self/events/sources/user/go.json
+        True
+        cancelled
+        At the willow.
+        30000 True True
+        At the willow.
+        event: acheron:/agents/self/memory/items/ford/content
+        updated
+    "#]].assert_eq(&new);
     assert_eq!(said("2026-07-28"), new);
 }
 
@@ -60,7 +100,16 @@ fn the_typescript_sdk_drives_the_door() {
     let (dir, home) = (place(), package.ancestors().nth(4).unwrap().display().to_string());
     let mut words = vec!["node".to_owned(), format!("{HERE}/mcp_client.mjs"), home];
     words.extend(unmounted(dir.path()));
-    expect![[r#""#]].assert_eq(&run(dir.path(), &words));
+    expect![[r#"
+        file_read file_write file_list
+        # For an agent that finds itself here
+        true
+        cold
+        refused: not_found: there is no `/agents/ada/nothing`
+        acheron:/agents/self/memory/items/styx/content
+        cancelled
+    "#]]
+    .assert_eq(&run(dir.path(), &words));
 }
 
 /// A client that writes lines and reads lines.
@@ -96,7 +145,8 @@ impl LineClient {
     }
 
     fn greet(&mut self) {
-        let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        let params =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
         self.send(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}));
         self.answer(0);
         self.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
@@ -128,7 +178,8 @@ impl Drop for LineClient {
 fn a_client_of_an_agent_has_its_rights_and_two_share_one_host() {
     let dir = place();
     let words = unmounted(dir.path());
-    let as_agent = |agent: &str| words.iter().cloned().chain(["--agent".to_owned(), agent.to_owned()]).collect::<Vec<_>>();
+    let as_agent =
+        |agent: &str| words.iter().cloned().chain(["--agent".to_owned(), agent.to_owned()]).collect::<Vec<_>>();
     let mut first = LineClient::start(dir.path(), &as_agent("charon"));
     first.greet();
     assert_eq!(first.call(1, "file_list", json!({"path": "/agents"})), r#"{"directories":"charon","links":"self"}"#);
@@ -154,7 +205,9 @@ fn a_mounted_host_is_joined() {
     let words = [ACHERON, "mcp", "--state", &house.state().display().to_string()].map(str::to_owned);
     let mut client = LineClient::start(&house.here(), &words);
     client.greet();
-    house.says("echo '{\"kind\":\"note\",\"name\":\"a\",\"content\":\"seen\"}' > agents/self/memory/control/create.json");
+    house.says(
+        "echo '{\"kind\":\"note\",\"name\":\"a\",\"content\":\"seen\"}' > agents/self/memory/control/create.json",
+    );
     assert_eq!(client.call(1, "file_read", json!({"path": "/agents/self/memory/items/a/content"})), "seen");
     assert_eq!(client.end(), Some(0));
 }
@@ -167,15 +220,13 @@ fn a_hostile_client_changes_nothing_for_the_next_message() {
     client.greet();
     let good = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "file_read", "arguments": {"path": "/AGENTS.md"}}}).to_string();
     let mut seed = 1_u64;
-    let mut random = |below: usize| {
+    let mut random = move |below: usize| {
         seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (seed >> 33) as usize % below
     };
     let mut stdin = client.child.stdin.take().unwrap();
-    // What is answered is read all the while.
-    let mut stdout = client.child.stdout.take();
-    _ = &mut stdout;
-    let writer = std::thread::spawn(move || {
+    let (sender, done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
         for number in 0..100_000 {
             let mut line = good.clone().into_bytes();
             match number % 4 {
@@ -197,20 +248,12 @@ fn a_hostile_client_changes_nothing_for_the_next_message() {
         let huge = vec![b'x'; 5 << 20];
         stdin.write_all(&huge).unwrap();
         stdin.write_all(b"\n").unwrap();
-        stdin
-    });
-    let last = std::thread::spawn(move || {
-        let stdin = writer.join().unwrap();
-        stdin
-    });
-    // Read until the writer is done, then ask once more.
-    let mut seen = 0_usize;
-    let (sender, done) = std::sync::mpsc::channel();
-    std::thread::spawn(move || {
-        let mut stdin = last.join().unwrap();
-        stdin.write_all(format!("{}\n", json!({"jsonrpc": "2.0", "id": 424242, "method": "tools/list"})).as_bytes()).unwrap();
+        let last = json!({"jsonrpc": "2.0", "id": 424242, "method": "tools/list"});
+        stdin.write_all(format!("{last}\n").as_bytes()).unwrap();
         sender.send(stdin).unwrap();
     });
+    // What is answered is read all the while.
+    let mut seen = 0_usize;
     loop {
         let mut line = String::new();
         assert!(std::io::BufRead::read_line(&mut client.read, &mut line).unwrap() > 0, "the door has gone");

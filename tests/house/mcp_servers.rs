@@ -102,7 +102,10 @@ fn a_list_that_changed_is_loaded_again_and_one_that_did_not_is_not() {
 fn a_server_that_dies_is_started_again_and_its_calls_are_unavailable() {
     let house = ready("plain", json!({}));
     let died = house.says(&format!("{CALL}; call die '{{}}'"));
-    assert_eq!(died, "{\"code\":\"unavailable\",\"message\":\"the server ended with exit code 3; it said last: I must go.\"}\n");
+    assert_eq!(
+        died,
+        "{\"code\":\"unavailable\",\"message\":\"the server ended with exit code 3; it said last: I must go.\"}\n"
+    );
     wait_for(&house, "small", "ready");
     assert_eq!(house.says(&format!("{CALL}; call echo_text '{{\"text\":\"again\"}}'")), "\"again\"\n");
     assert_eq!(house.says("grep -c 'is started again' agents/self/small/log.txt"), "1\n");
@@ -125,7 +128,9 @@ fn a_server_that_hangs_or_cannot_start_holds_nobody_up_and_says_why() {
     drop(house);
     let house = host("exits", json!({}));
     let readme = || house.says("cat agents/self/small/README.md");
-    until("the reason is shown", || readme().contains("exit code 1; it said last: the directory /nowhere does not exist"));
+    until("the reason is shown", || {
+        readme().contains("exit code 1; it said last: the directory /nowhere does not exist")
+    });
 }
 
 #[test]
@@ -164,7 +169,8 @@ fn a_server_has_the_variables_of_its_service_and_ends_with_it() {
     let more = json!({"env": {"KEY": "secret"}});
     let house = ready("plain", more.clone());
     assert_eq!(house.says(&format!("{CALL}; call environment '{{}}'")), "\"secret\"\n");
-    let servers = || session(Path::new("/"), &format!("pgrep -f 'mcp_server.py plain .*{}' | wc -l", house.here().display()));
+    let servers =
+        || session(Path::new("/"), &format!("pgrep -f 'mcp_server.py plain .*{}' | wc -l", house.here().display()));
     _ = servers;
     let mut edited = spec("plain", more);
     edited["services"]["small"]["about"] = "Another.".into();
@@ -199,7 +205,8 @@ fn check_says_what_is_wrong_with_a_server() {
 fn one_of_three_hundred_tools_is_found_for_a_tenth_of_the_tokens() {
     let house = ready("three_hundred", json!({}));
     let tokens = |text: &str| acheron_base::tokens::count(text);
-    let found = tokens(&house.says("ls agents/self/small/tools")) + tokens(&house.says("cat agents/self/small/tools/find_label_3.md"));
+    let found = tokens(&house.says("ls agents/self/small/tools"))
+        + tokens(&house.says("cat agents/self/small/tools/find_label_3.md"));
     let readme = tokens(&house.says("cat agents/self/small/README.md"));
     let schema: Value = serde_json::from_str(&house.says("cat agents/self/small/SCHEMA.json")).unwrap();
     let ops: Value = serde_json::from_str(&house.says("cat agents/self/small/OPS.json")).unwrap();
@@ -222,7 +229,8 @@ fn one_of_three_hundred_tools_is_found_for_a_tenth_of_the_tokens() {
 
 /// A file of an npm package, installed once for all runs; `None` where the registry cannot be reached.
 pub fn npm_package(package: &str, version: &str, file: &str) -> Option<PathBuf> {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mcp-{}-{version}", package.replace(['/', '@'], "_")));
+    let home =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mcp-{}-{version}", package.replace(['/', '@'], "_")));
     let mut install = Command::new("timeout");
     install.arg((2 * GUARD.as_secs()).to_string()).args(["npm", "install", "--no-audit", "--no-fund", "--prefix"]);
     // Node does not read the certificates of the system by itself.
@@ -269,7 +277,8 @@ fn real_servers_of_both_registries_are_services() {
         "time": {"mcp": {"command": [time, "--local-timezone", "UTC"]}, "unconfined": true},
         "everything": {"mcp": {"command": ["node", everything]}, "unconfined": true},
     });
-    let house = TestHost::of(&json!({"layout": "acheron-1", "agents": {"charon": {}}, "services": services}).to_string());
+    let house =
+        TestHost::of(&json!({"layout": "acheron-1", "agents": {"charon": {}}, "services": services}).to_string());
     wait_for(&house, "time", "ready");
     wait_for(&house, "everything", "ready");
     house.check(

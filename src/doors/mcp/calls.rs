@@ -94,15 +94,21 @@ fn paged(bytes: &[u8], offset: u64, most: usize) -> String {
     let more = bytes.len() > most;
     let mut taken = &bytes[..bytes.len().min(most)];
     // The next page begins with a whole character.
-    if more && let Err(error) = std::str::from_utf8(taken)
+    if more
+        && let Err(error) = std::str::from_utf8(taken)
         && error.error_len().is_none()
         && error.valid_up_to() > 0
     {
         taken = &taken[..error.valid_up_to()];
     }
     let text = String::from_utf8_lossy(taken);
-    let lossy = if matches!(text, std::borrow::Cow::Owned(_)) { "\n[not UTF-8: what is no text is shown as \u{fffd}]" } else { "" };
-    let next = if more { format!("\n[more: file_read with offset {}]", offset + taken.len() as u64) } else { String::new() };
+    let lossy = if matches!(text, std::borrow::Cow::Owned(_)) {
+        "\n[not UTF-8: what is no text is shown as \u{fffd}]"
+    } else {
+        ""
+    };
+    let next =
+        if more { format!("\n[more: file_read with offset {}]", offset + taken.len() as u64) } else { String::new() };
     format!("{text}{lossy}{next}")
 }
 

@@ -13,8 +13,8 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, ListResourceTemplatesResult,
     ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
     ReadResourceResponse, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
-    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, Tool,
-    ToolAnnotations, UnsubscribeRequestParams,
+    ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter,
+    Tool, ToolAnnotations, UnsubscribeRequestParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
@@ -188,7 +188,9 @@ impl ServerHandler for TreeServer {
             let reading = async {
                 let bytes = tree.read(&path, LARGEST + 1, Wait::UntilReady).await?;
                 match bytes.len() > LARGEST {
-                    true => Err(Error::too_large(format!("it has more than {LARGEST} bytes; file_read reads it in pages"))),
+                    true => {
+                        Err(Error::too_large(format!("it has more than {LARGEST} bytes; file_read reads it in pages")))
+                    }
                     false => Ok(bytes),
                 }
             };
@@ -202,7 +204,11 @@ impl ServerHandler for TreeServer {
         Ok(ReadResourceResult::new(vec![contents]).into())
     }
 
-    async fn subscribe(&self, request: SubscribeRequestParams, cx: RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        cx: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
         let path = path_of(&request.uri)?;
         if self.subscribed.lock().len() >= SUBSCRIPTIONS {
             return Err(ErrorData::invalid_params(format!("busy: {SUBSCRIPTIONS} subscriptions are the most"), None));

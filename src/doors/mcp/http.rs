@@ -49,7 +49,8 @@ async fn answer(
     Extension(caller): Extension<DoorCaller>,
     request: Request,
 ) -> Response {
-    let named = |headers: &axum::http::HeaderMap| headers.get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
+    let named =
+        |headers: &axum::http::HeaderMap| headers.get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
     let owner = caller.principal.to_string();
     if let Some(session) = named(request.headers()) {
         // Another's session is as unknown as none.
