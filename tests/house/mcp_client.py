@@ -1,5 +1,6 @@
-"""Drives `acheron mcp` with the official Python SDK, in one of its modes: tools, refusals, waits, cancellation, subscriptions."""
-import asyncio, sys
+"""Drives the door for MCP clients with the official Python SDK, in one of its modes: tools, refusals, waits, cancellation,
+subscriptions. The door is a command, or a URL with the token in TOKEN."""
+import asyncio, os, sys
 
 from mcp import Client, StdioServerParameters
 
@@ -26,7 +27,13 @@ async def write(client, path, content):
 
 
 async def main():
-    server = StdioServerParameters(command=command[0], args=command[1:])
+    if command[0].startswith("http"):
+        import httpx2
+        from mcp.client.streamable_http import streamable_http_client
+        headers = {"authorization": "Bearer " + os.environ["TOKEN"]}
+        server = streamable_http_client(command[0], http_client=httpx2.AsyncClient(headers=headers, timeout=None))
+    else:
+        server = StdioServerParameters(command=command[0], args=command[1:])
     async with Client(server, mode=mode, message_handler=heard) as client:
         print(client.protocol_version, [tool.name for tool in (await client.list_tools()).tools])
         print([resource.uri for resource in (await client.list_resources()).resources])

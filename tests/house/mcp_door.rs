@@ -29,9 +29,19 @@ fn unmounted(dir: &Path) -> Vec<String> {
         .into()
 }
 
+/// What a program prints. A session of an SDK takes longer than one of a shell.
 fn run(dir: &Path, words: &[String]) -> String {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let output = command(dir, &words).output().unwrap();
+    said(patient(dir, words))
+}
+
+fn patient(dir: &Path, words: &[String]) -> Command {
+    let mut command = Command::new("timeout");
+    command.arg((5 * GUARD.as_secs()).to_string()).args(words).current_dir(dir).stdin(Stdio::null());
+    command
+}
+
+fn said(mut command: Command) -> String {
+    let output = command.output().unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
@@ -42,7 +52,7 @@ fn python() -> Option<PathBuf> {
 #[test]
 fn the_python_sdk_drives_the_door_in_each_of_its_modes() {
     let Some(python) = python() else { return };
-    let said = |mode: &str| {
+    let session = |mode: &str| {
         let dir = place();
         let mut words = [&python.display().to_string(), "-W", "ignore", &format!("{HERE}/mcp_client.py"), mode]
             .map(str::to_owned)
@@ -50,7 +60,7 @@ fn the_python_sdk_drives_the_door_in_each_of_its_modes() {
         words.extend(unmounted(dir.path()));
         run(dir.path(), &words)
     };
-    let old = said("legacy");
+    let old = session("legacy");
     expect![[r#"
         2025-11-25 ['file_read', 'file_write', 'file_list']
         ['acheron:/AGENTS.md', 'acheron:/README.md', 'acheron:/agents/self/services/SERVICES.json', 'acheron:/agents/self/chat/history.ndjson', 'acheron:/agents/self/events/log.ndjson']
@@ -70,7 +80,7 @@ fn the_python_sdk_drives_the_door_in_each_of_its_modes() {
         At the willow.
         updated
     "#]].assert_eq(&old);
-    let new = said("auto");
+    let new = session("auto");
     expect![[r#"
         2026-07-28 ['file_read', 'file_write', 'file_list']
         ['acheron:/AGENTS.md', 'acheron:/README.md', 'acheron:/agents/self/services/SERVICES.json', 'acheron:/agents/self/chat/history.ndjson', 'acheron:/agents/self/events/log.ndjson']
@@ -91,7 +101,7 @@ fn the_python_sdk_drives_the_door_in_each_of_its_modes() {
         event: acheron:/agents/self/memory/items/ford/content
         updated
     "#]].assert_eq(&new);
-    assert_eq!(said("2026-07-28"), new);
+    assert_eq!(session("2026-07-28"), new);
 }
 
 #[test]
@@ -110,6 +120,96 @@ fn the_typescript_sdk_drives_the_door() {
         cancelled
     "#]]
     .assert_eq(&run(dir.path(), &words));
+}
+
+/// `acheron serve --mcp` at a host.
+struct Served {
+    child: std::process::Child,
+    url: String,
+}
+
+impl Served {
+    fn at(house: &TestHost) -> Served {
+        let mut command = Command::new(ACHERON);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--mcp", "--state"]).arg(house.state());
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut url = String::new();
+        let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut said, &mut url).unwrap();
+        Served { child, url: format!("{}/mcp", url.trim()) }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+fn token(house: &TestHost, agent: &str) -> String {
+    let mut create = Command::new(ACHERON);
+    let output = create.args(["token", "create", "--agent", agent, "--state"]).arg(house.state()).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn the_python_sdk_drives_the_door_over_http() {
+    let Some(python) = python() else { return };
+    for (mode, version, event) in [
+        ("legacy", "2025-11-25", ""),
+        ("auto", "2026-07-28", "event: acheron:/agents/self/memory/items/ford/content\n"),
+    ] {
+        let house = TestHost::of(r#"{"agents":{"charon":{},"ada":{}}}"#);
+        let (served, token) = (Served::at(&house), token(&house, "charon"));
+        let script = format!("{HERE}/mcp_client.py");
+        let python = python.display().to_string();
+        let words = [&python, "-W", "ignore", &script, mode, &served.url].map(str::to_owned);
+        let mut client = patient(&house.here(), &words);
+        client.env("TOKEN", token);
+        let said = said(client);
+        let expected = format!(
+            "{version} ['file_read', 'file_write', 'file_list']\n\
+            ['acheron:/AGENTS.md', 'acheron:/README.md', 'acheron:/agents/self/services/SERVICES.json', \
+            'acheron:/agents/self/chat/history.ndjson', 'acheron:/agents/self/events/log.ndjson']\n\
+            # For an agent that finds itself here\n\
+            {{\"directories\":\"charon\",\"links\":\"self\"}}\nTrue\nAt the willow.\n\
+            refused: invalid_payload: create: content is missing\n\
+            refused: not_found: there is no `/agents/charon/nothing`\n\
+            refused: unknown_operation: there is no tool `file_fly`; the tools are file_read, file_write and file_list\n\
+            [not ready]\nprogress: waiting for /agents/self/events/sources/user/go.json\nTrue\ncancelled\nAt the willow.\n\
+            30000 True True\nAt the willow.\n{event}updated\n"
+        );
+        assert_eq!(said, expected, "{mode}");
+    }
+}
+
+/// Begins a session with one token and uses it with another.
+const TWO_TOKENS: &str = r#"
+import json, sys, urllib.request
+url, one, two = sys.argv[1:]
+def post(token, body, **headers):
+    headers = {"content-type": "application/json", "accept": "application/json, text/event-stream", **headers}
+    if token: headers["authorization"] = "Bearer " + token
+    request = urllib.request.Request(url, json.dumps({"jsonrpc": "2.0", **body}).encode(), headers)
+    try:
+        with urllib.request.urlopen(request) as answer: return answer.status, answer.headers.get("mcp-session-id")
+    except urllib.error.HTTPError as error: return error.code, None
+begin = {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}
+print(post(None, begin)[0], post(one, begin, origin="http://evil.example")[0])
+status, session = post(one, begin)
+print(status, post(one, {"method": "notifications/initialized"}, **{"mcp-session-id": session})[0])
+ask = {"id": 2, "method": "tools/list"}
+print(post(one, ask, **{"mcp-session-id": session})[0], post(two, ask, **{"mcp-session-id": session})[0])
+"#;
+
+#[test]
+fn a_session_belongs_to_the_token_that_began_it() {
+    let house = TestHost::of(r#"{"agents":{"charon":{},"ada":{}}}"#);
+    let (served, one, two) = (Served::at(&house), token(&house, "charon"), token(&house, "ada"));
+    let output = command(&house.here(), &["python3", "-c", TWO_TOKENS, &served.url, &one, &two]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "401 403\n200 202\n200 404\n");
 }
 
 /// A client that writes lines and reads lines.

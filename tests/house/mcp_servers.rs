@@ -1,7 +1,7 @@
 //! MCP servers as services: tools are operations, resources are files; and servers that are hostile, hang or die.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -70,6 +70,21 @@ fn the_tools_of_a_server_are_operations() {
         ),
         expect![[r#""#]],
     );
+}
+
+#[test]
+fn a_second_agent_has_a_server_of_its_own_from_its_first_call_on() {
+    let mut spec = spec("plain", json!({}));
+    spec["agents"]["ada"] = json!({});
+    let house = TestHost::of(&spec.to_string());
+    let server = |agent: &str| house.says(&format!("jq -r .progress.server agents/{agent}/small/status.json"));
+    until("one is asked", || server("ada") == "ready\n" || server("charon") == "ready\n");
+    until("the other waits", || server("ada").starts_with("waits") || server("charon").starts_with("waits"));
+    for agent in ["ada", "charon"] {
+        let call = "exec 3<>control/echo_text.json; echo '{\"text\":\"hi\"}' >&3; jq -c .result <&3";
+        assert_eq!(house.says(&format!("cd agents/{agent}/small; {call}")), "\"hi\"\n");
+        assert_eq!(server(agent), "ready\n");
+    }
 }
 
 #[test]
@@ -243,8 +258,9 @@ pub fn npm_package(package: &str, version: &str, file: &str) -> Option<PathBuf> 
 pub fn pypi_package(name: &str, package: &str, version: &str, file: &str) -> Option<PathBuf> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{version}"));
     let mark = home.join("installed");
+    // The interpreter of the system is the one that a sandbox shows.
     let script = format!(
-        "python3 -m venv {0} && {0}/bin/pip install --quiet {package}=={version} && touch {1}",
+        "$(command -v /usr/bin/python3 || command -v python3) -m venv {0} && {0}/bin/pip install --quiet {package}=={version} && touch {1}",
         home.display(),
         mark.display()
     );
@@ -264,7 +280,17 @@ fn installed(program: &Path, package: &str, install: &mut Command) -> Option<Pat
     Some(program.to_owned())
 }
 
-/// Real servers of both registries, each with one call.
+/// A program that ends with the test.
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// Real servers of both registries, each with one call; one of them at a URL.
 #[test]
 fn real_servers_of_both_registries_are_services() {
     let (Some(time), Some(everything)) = (
@@ -273,14 +299,26 @@ fn real_servers_of_both_registries_are_services() {
     ) else {
         return;
     };
+    // A port that is free now.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut web = Command::new("node");
+    let web = web.arg(&everything).arg("streamableHttp").env("PORT", port.to_string());
+    let _web = Ended(web.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     let services = json!({
-        "time": {"mcp": {"command": [time, "--local-timezone", "UTC"]}, "unconfined": true},
-        "everything": {"mcp": {"command": ["node", everything]}, "unconfined": true},
+        "web": {"mcp": {"url": format!("http://127.0.0.1:{port}/mcp")}, "scope": "node"},
+        "time": {"mcp": {"command": [time, "--local-timezone", "UTC"]}},
+        "everything": {"mcp": {"command": ["node", everything]}},
     });
-    let house =
-        TestHost::of(&json!({"layout": "acheron-1", "agents": {"charon": {}}, "services": services}).to_string());
+    // A server has files beside its program.
+    let homes = [time.ancestors().nth(2).unwrap(), everything.ancestors().nth(5).unwrap()];
+    let sandbox = json!({"system": homes});
+    let spec = json!({"layout": "acheron-1", "agents": {"charon": {}}, "services": services, "sandbox": sandbox});
+    let house = TestHost::of(&spec.to_string());
     wait_for(&house, "time", "ready");
     wait_for(&house, "everything", "ready");
+    until("the server at a URL is ready", || {
+        house.says("jq -r .progress.server nodes/local/services/web/status.json") == "ready\n"
+    });
     house.check(
         r#"
         call() { exec 3<>agents/self/$1/control/$2.json; echo "$3" >&3; jq -c '.result // .error' <&3; exec 3>&-; }
@@ -293,6 +331,7 @@ fn real_servers_of_both_registries_are_services() {
         head -c 8 agents/self/jobs/last/files/image-1.png | od -An -c
         call everything get-structured-content '{"location":"Chicago"}'
         ls agents/self/everything/resources | head -3
+        cd nodes/local/services/web; exec 3<>control/echo.json; echo '{"message":"over http"}' >&3; jq -c .result <&3
         "#,
         expect![[r#""#]],
     );

@@ -163,7 +163,9 @@ impl MessageLines {
         let mut lines = Vec::new();
         for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
             let content = piece.strip_suffix(b"\n").unwrap_or(piece);
-            if self.line.len() + content.len() > crate::LONGEST_MESSAGE {
+            if !self.too_long && self.line.len() + content.len() > crate::LONGEST_MESSAGE {
+                // Told at once: its end may never come.
+                lines.push(MessageLine::TooLong);
                 self.too_long = true;
                 self.line = Vec::new();
             }
@@ -172,10 +174,9 @@ impl MessageLines {
             }
             if content.len() < piece.len() {
                 let line = std::mem::take(&mut self.line);
-                match std::mem::take(&mut self.too_long) {
-                    true => lines.push(MessageLine::TooLong),
-                    false if line.iter().all(u8::is_ascii_whitespace) => (),
-                    false => lines.push(MessageLine::Whole(line)),
+                let lost = std::mem::take(&mut self.too_long);
+                if !lost && !line.iter().all(u8::is_ascii_whitespace) {
+                    lines.push(MessageLine::Whole(line));
                 }
             }
         }
@@ -204,9 +205,9 @@ mod tests {
         assert_eq!(lines.take(b"{\"a\""), []);
         assert_eq!(lines.take(b":1}\n\n{}"), [MessageLine::Whole(b"{\"a\":1}".to_vec())]);
         let long = vec![b'x'; crate::LONGEST_MESSAGE];
+        assert_eq!(lines.take(&long), [MessageLine::TooLong]);
         assert_eq!(lines.take(&long), []);
-        assert_eq!(lines.take(&long), []);
-        assert_eq!(lines.take(b"\nok\n"), [MessageLine::TooLong, MessageLine::Whole(b"ok".to_vec())]);
+        assert_eq!(lines.take(b"\nok\n"), [MessageLine::Whole(b"ok".to_vec())]);
     }
 
     #[test]
