@@ -2,7 +2,7 @@
 //!
 //! The modules stand in the order in which they read best, and each may use only those before it (a test reads every
 //! `use crate::`). Below them are the crates: `acheron-base`, `acheron-http`, `acheron-store`, `acheron-sandbox`,
-//! `acheron-vfs`, `acheron-fuse` and the cores `acheron-dm`, `acheron-gateway`, `acheron-prompts` and `acheron-recall`, none of which knows an
+//! `acheron-vfs`, `acheron-fuse` and the cores `acheron-dm`, `acheron-gateway`, `acheron-mcp`, `acheron-prompts` and `acheron-recall`, none of which knows an
 //! agent or a service. `docs/architecture.md` has the map.
 
 #![forbid(unsafe_code)]

@@ -101,6 +101,26 @@ impl HostConnection {
         }
     }
 
+    /// Begins a command at the host of the state directory, if there is one.
+    pub fn join<A: DeserializeOwned>(
+        state: &Path,
+        word: &str,
+        request: &impl Serialize,
+    ) -> Result<Option<(HostConnection, A)>> {
+        let Some(mut connection) = HostConnection::open(state) else { return Ok(None) };
+        let sent = connection.send(&json!({ word: request })).and_then(|()| connection.next::<Value>());
+        let Ok(Some(mut answer)) = sent else { return Ok(None) }; // it was on its way out
+        match answer.get_mut("refused").map(Value::take) {
+            Some(error) => Err(understood::<Error>(error)?),
+            None => Ok(Some((connection, understood(answer)?))),
+        }
+    }
+
+    /// The connection itself, and what was read of it beyond the last message.
+    pub fn into_stream(self) -> (UnixStream, Vec<u8>) {
+        (self.stream, self.unread)
+    }
+
     fn open(state: &Path) -> Option<HostConnection> {
         // A path by descriptor is short: the address of a socket has room for 108 bytes.
         let directory = std::fs::File::open(state).ok()?;

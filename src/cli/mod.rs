@@ -13,6 +13,8 @@ mod host_connection;
 mod log_rotation;
 mod man;
 pub mod manual;
+#[cfg(feature = "door-mcp")]
+mod mcp;
 mod mount;
 mod place;
 mod plain_text;
@@ -34,7 +36,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use acheron_base::Error;
+use acheron_base::{Code, Error};
 
 /// An agent host that you can `ls`: mounts a namespace in which chat, jobs, events, memory and terminals are files.
 #[derive(Parser)]
@@ -85,6 +87,8 @@ enum CliCommand {
     #[cfg(feature = "door-http")]
     Serve(serve::ServeArgs),
     Token(token::TokenArgs),
+    #[cfg(feature = "door-mcp")]
+    Mcp(mcp::McpArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -114,6 +118,11 @@ impl Failure {
         Failure { error, hint: Some(hint.into()), exit: 1 }
     }
 
+    /// Whether the same may succeed in a moment.
+    pub fn is_passing(&self) -> bool {
+        matches!(self.error.code, Code::Busy | Code::AlreadyExists)
+    }
+
     /// The same failure with another exit code than 1.
     pub fn exit(self, exit: u8) -> Self {
         Failure { exit, ..self }
@@ -141,6 +150,8 @@ pub fn run() -> ExitCode {
         #[cfg(feature = "door-http")]
         CliCommand::Serve(it) => it.run(),
         CliCommand::Token(it) => it.run(),
+        #[cfg(feature = "door-mcp")]
+        CliCommand::Mcp(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

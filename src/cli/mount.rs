@@ -118,6 +118,17 @@ impl MountArgs {
     }
 }
 
+/// The options of a host that is not mounted.
+pub fn unmounted(named: Option<&Path>, state: &Path) -> Result<Options, Failure> {
+    let here = std::env::current_dir()?;
+    if named.is_none() {
+        let hint = "name the mountspec: --spec mountspec/default.json";
+        TrustedDefaults::open(state)?.mountspec(&here).map_err(|error| Failure::hint(error, hint))?;
+    }
+    let (spec, state) = (spec(named, &here)?, settled(state.to_owned()));
+    Ok(Options { spec, here, state, mountpoint: None, clock: Clock::real(), random: Random::real() })
+}
+
 /// Raises the limit of descriptors as far as a user may: each waiting caller and each known thread costs one. Programs in
 /// sandboxes have a limit of their own.
 fn allow_more_descriptors() {

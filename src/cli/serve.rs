@@ -13,7 +13,8 @@ use crate::host::door_listener::Serving;
 use crate::host::ninep_listener::ServeNinep;
 use acheron_base::Error;
 
-/// Serve the tree over HTTP, as long as this command runs: /fs/<path>, an OpenAI-compatible API at /v1, Prometheus metrics.
+/// Serve the tree over HTTP, as long as this command runs: /fs/<path>, an OpenAI-compatible API at /v1, Prometheus metrics,
+/// MCP at /mcp.
 ///
 /// Whoever asks shows a token of `acheron token create`, and has the rights of the agent or the operator that it was made for.
 /// Without a flag, every door is served. Other machines may connect only over TLS, and if --public says so.
@@ -40,6 +41,10 @@ pub struct ServeArgs {
     #[cfg(feature = "door-9p")]
     #[arg(long = "9p", value_name = "ADDRESS", conflicts_with_all = ["listen", "fs", "tls_cert", "tls_key", "name", "public"])]
     ninep: Option<String>,
+    /// Serve /mcp for MCP clients (streamable HTTP)
+    #[cfg(feature = "door-mcp")]
+    #[arg(long)]
+    mcp: bool,
     /// The certificates for TLS, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -65,6 +70,8 @@ impl ServeArgs {
             ("openai", self.openai),
             #[cfg(feature = "door-metrics")]
             ("metrics", self.metrics),
+            #[cfg(feature = "door-mcp")]
+            ("mcp", self.mcp),
         ];
         flags.into_iter().filter(|(_, chosen)| *chosen).map(|(flag, _)| flag.to_owned()).collect()
     }

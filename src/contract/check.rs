@@ -22,6 +22,9 @@ const MAX_DEPTH: usize = 200;
 /// The number of faults reported; each unknown key is compared with all known keys.
 const MAX_FAULTS: usize = 100;
 
+/// The number of schemas that are searched for the keys of an object.
+const MAX_KEYS: usize = 1000;
+
 /// A fault and its location: `agents.charon.limits.rounds`, `paths[2]`; an empty path is the value itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueFault {
@@ -150,10 +153,11 @@ impl<'a> SchemaCheck<'a> {
                     self.value(schema, value, &here, depth + 1, faults);
                     false
                 }
-                None => closed && !self.keys(schema, 0).contains(&key.as_str()),
+                None => closed && !self.keys(schema, 0, &mut { MAX_KEYS }).contains(&key.as_str()),
             };
             if refused {
-                let known: Vec<&str> = self.keys(schema, 0).into_iter().filter(|known| *known != "_meta").collect();
+                let known = self.keys(schema, 0, &mut { MAX_KEYS });
+                let known: Vec<&str> = known.into_iter().filter(|known| *known != "_meta").collect();
                 meant.extend(nearest(key, known.iter().copied()).filter(|name| !object.contains_key(*name)));
                 let hint = hint(key, known.into_iter().filter(|known| !object.contains_key(*known)), "other keys");
                 fault(faults, path, format!("unknown key {}{hint}", quoted(key)));
@@ -168,9 +172,10 @@ impl<'a> SchemaCheck<'a> {
     }
 
     /// The keys that an object of this schema may have, including those of its alternatives and references.
-    fn keys(&self, schema: &'a Map<String, Value>, depth: usize) -> Vec<&'a str> {
+    fn keys(&self, schema: &'a Map<String, Value>, depth: usize, left: &mut usize) -> Vec<&'a str> {
         let mut keys: Vec<&str> = Vec::new();
-        if depth > 8 {
+        *left = left.saturating_sub(1);
+        if depth > 8 || *left == 0 {
             return keys;
         }
         keys.extend(
@@ -179,7 +184,7 @@ impl<'a> SchemaCheck<'a> {
         let forms = ["allOf", "oneOf", "anyOf"].into_iter().filter_map(|word| schema.get(word)?.as_array()).flatten();
         let target = schema.get("$ref").and_then(|target| self.root.pointer(target.as_str()?.trim_start_matches('#')));
         for schema in forms.chain(target).filter_map(Value::as_object) {
-            keys.extend(self.keys(schema, depth + 1));
+            keys.extend(self.keys(schema, depth + 1, left));
         }
         keys
     }

@@ -189,6 +189,8 @@ pub struct Contract {
     pub operations: Vec<Operation>,
     /// Further keys of CAPS.json, beside `invoke` and `operations`: `network`, `interactive`, …
     pub flags: Map<String, Value>,
+    /// The directory with one page per operation, where README.md would be too long with all of them.
+    pages_in: Option<&'static str>,
     /// SCHEMA.json, the document that `$ref`s point into.
     document: Value,
     /// The pages of the service's directory, rendered at the first request.
@@ -220,26 +222,29 @@ impl Contract {
         if let Some(operation) = whole.iter().find(|operation| operation.about.is_empty()) {
             return Err(broken(name, format!("{} has no doc comment", operation.name)));
         }
-        Contract::build(name, about, whole, defs)
+        Contract::build(name, about, whole, defs, true)
+    }
+
+    /// A contract whose schemas come from somebody else: examples that follow from them need not work, and each
+    /// operation has a page of its own in the directory `pages_in`.
+    pub fn foreign(name: &str, about: &str, operations: Vec<Operation>, pages_in: &'static str) -> Result<Contract> {
+        let (operations, defs) = lifted(name, operations)?;
+        Ok(Contract { pages_in: Some(pages_in), ..Contract::build(name, about, operations, defs, false)? })
     }
 
     /// A contract from plain data, for a program that is not written in Rust.
     pub fn plain(name: &str, about: &str, operations: Vec<Operation>) -> Result<Contract> {
-        let mut defs = Map::new();
-        let mut whole: Vec<Operation> = Vec::new();
-        for mut operation in operations {
-            if whole.iter().any(|other| other.name == operation.name) {
-                return Err(broken(name, format!("{} is listed twice", operation.name)));
-            }
-            let at = operation.name.clone();
-            operation.arguments = schema::lift(operation.arguments, &format!("{at}.arguments"), &mut defs);
-            operation.result = schema::lift(operation.result, &format!("{at}.result"), &mut defs);
-            whole.push(operation);
-        }
-        Contract::build(name, about, whole, defs)
+        let (operations, defs) = lifted(name, operations)?;
+        Contract::build(name, about, operations, defs, true)
     }
 
-    fn build(name: &str, about: &str, operations: Vec<Operation>, defs: Map<String, Value>) -> Result<Contract> {
+    fn build(
+        name: &str,
+        about: &str,
+        operations: Vec<Operation>,
+        defs: Map<String, Value>,
+        samples_work: bool,
+    ) -> Result<Contract> {
         let misnamed =
             operations.iter().find(|operation| !schema::is_name(&operation.name) || operation.name == "invoke");
         if let Some(operation) = misnamed {
@@ -253,10 +258,11 @@ impl Contract {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             operations,
             flags: Map::new(),
+            pages_in: None,
             document,
             pages: OnceLock::new(),
         };
-        for operation in &contract.operations {
+        for operation in contract.operations.iter().filter(|_| samples_work) {
             let example = contract.template(operation);
             contract
                 .check(&operation.name, &example)
@@ -289,6 +295,22 @@ impl Contract {
             Some(sentence) => Err(Error::invalid(format!("{}: {sentence}", operation.name))),
         }
     }
+}
+
+/// Operations that no Rust type describes, with their `$defs` in one map.
+fn lifted(name: &str, operations: Vec<Operation>) -> Result<(Vec<Operation>, Map<String, Value>)> {
+    let mut defs = Map::new();
+    let mut whole: Vec<Operation> = Vec::new();
+    for mut operation in operations {
+        if whole.iter().any(|other| other.name == operation.name) {
+            return Err(broken(name, format!("{} is listed twice", operation.name)));
+        }
+        let at = operation.name.clone();
+        operation.arguments = schema::lift(operation.arguments, &format!("{at}.arguments"), &mut defs);
+        operation.result = schema::lift(operation.result, &format!("{at}.result"), &mut defs);
+        whole.push(operation);
+    }
+    Ok((whole, defs))
 }
 
 fn broken(name: &str, what: String) -> Error {

@@ -5,6 +5,13 @@ use serde_json::{Map, Value, json};
 
 use super::{Contract, Effect, Operation};
 
+/// More operations than these are not listed in a README that leads to a page of each.
+const INDEXED: usize = 40;
+/// The most parts of an example that follows from a schema: one that refers to itself has no end.
+const SAMPLED: usize = 200;
+/// The deepest type that is named in words.
+const NAMED_DEPTH: usize = 4;
+
 /// The rendered pages of a service's directory, the same for every agent.
 #[derive(Clone, Debug)]
 pub struct ContractPages {
@@ -37,10 +44,30 @@ impl Contract {
             "\nWrite a command, then read `result.json`, which waits for its end; `status.json` says why a write was \
              refused.\n`SCHEMA.json` has every argument and result.\n",
         );
-        for operation in &self.operations {
-            page.push_str(&self.section(operation));
+        match self.pages_in {
+            None => self.operations.iter().for_each(|operation| page.push_str(&self.section(operation))),
+            Some(pages_in) => page.push_str(&self.index(pages_in)),
         }
         page
+    }
+
+    /// One line per operation, where each has a page; none if there are so many that `ls` is the better index.
+    fn index(&self, pages_in: &str) -> String {
+        let count = self.operations.len();
+        let mut text = format!(
+            "\nEach of the {count} operations has a page, `{pages_in}/<name>.md`: find one with `ls {pages_in}`, or by a word \
+             with\n`grep -il WORD {pages_in}/*`.\n\n"
+        );
+        for operation in self.operations.iter().filter(|_| count <= INDEXED) {
+            text.push_str(&format!("- `{}`: {}\n", operation.name, first_line(&operation.about)));
+        }
+        text
+    }
+
+    /// The page of one operation.
+    pub fn operation_page(&self, operation: &str) -> String {
+        let section = self.operation(operation).map(|operation| self.section(operation)).unwrap_or_default();
+        section.trim_start().replacen("## ", "# ", 1)
     }
 
     fn section(&self, operation: &Operation) -> String {
@@ -57,7 +84,9 @@ impl Contract {
             };
             let about = self.description(schema);
             let about = if about.is_empty() { about } else { format!(": {about}") };
-            text.push_str(&format!("- `{key}` ({}{fate}){about}\n", self.kind(schema)));
+            // Schemas of others may hold anything.
+            let line = format!("- `{key}` ({}{fate}){about}", self.kind(schema, 0)).replace(char::is_control, " ");
+            text.push_str(&(line + "\n"));
         }
         if !text.ends_with("\n\n") {
             text.push('\n');
@@ -133,7 +162,7 @@ impl Contract {
 
     /// The content of an unwritten `control/<op>.json`: arguments that work, to be edited.
     pub fn template(&self, operation: &Operation) -> Value {
-        operation.example.clone().unwrap_or_else(|| self.sample(&operation.arguments, 0))
+        operation.example.clone().unwrap_or_else(|| self.sample(&operation.arguments, 0, &mut { SAMPLED }))
     }
 
     /// The content of an unwritten `control/invoke.json`.
@@ -143,7 +172,8 @@ impl Contract {
     }
 
     /// The smallest value of a schema, for an operation without an example.
-    fn sample(&self, schema: &Value, depth: usize) -> Value {
+    fn sample(&self, schema: &Value, depth: usize, left: &mut usize) -> Value {
+        *left = left.saturating_sub(1);
         let schema = self.resolved(schema);
         let given =
             schema.get("const").or(schema.get("default")).or(schema["enum"].get(0)).or(schema["examples"].get(0));
@@ -152,18 +182,19 @@ impl Contract {
         }
         let kind = schema["type"].as_str().or(schema["type"][0].as_str());
         match kind {
-            _ if depth > 8 => Value::Null,
+            _ if depth > 8 || *left == 0 => Value::Null,
             Some("string") => "…".into(),
             Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| 0.into()),
             Some("boolean") => false.into(),
             Some("array") => json!([]),
             Some("object") => {
                 let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-                let filled = required.map(|key| (key.to_owned(), self.sample(&schema["properties"][key], depth + 1)));
+                let filled =
+                    required.map(|key| (key.to_owned(), self.sample(&schema["properties"][key], depth + 1, left)));
                 Value::Object(filled.collect())
             }
             _ => match schema["oneOf"].get(0).or(schema["anyOf"].get(0)) {
-                Some(form) => self.sample(form, depth + 1),
+                Some(form) => self.sample(form, depth + 1, left),
                 None => Value::Null,
             },
         }
@@ -180,18 +211,23 @@ impl Contract {
     }
 
     /// A schema's type in a few words.
-    fn kind(&self, schema: &Value) -> String {
+    fn kind(&self, schema: &Value, depth: usize) -> String {
+        if depth > NAMED_DEPTH {
+            return "anything".to_owned();
+        }
         let resolved = self.resolved(schema);
         let forms = || ["oneOf", "anyOf"].into_iter().filter_map(|word| resolved[word].as_array()).flatten();
         let words: Vec<&str> = forms().filter_map(|form| form["const"].as_str()).collect();
         match (&resolved["type"], &resolved["enum"]) {
             (_, Value::Array(several)) => join(several.iter().filter_map(Value::as_str)),
-            (Value::String(one), _) if one == "array" => format!("array of {}", self.kind(&resolved["items"])),
+            (Value::String(one), _) if one == "array" => {
+                format!("array of {}", self.kind(&resolved["items"], depth + 1))
+            }
             (Value::String(one), _) => one.clone(),
             (Value::Array(several), _) => join(several.iter().filter_map(Value::as_str).filter(|word| *word != "null")),
             _ if !words.is_empty() => join(words.into_iter()),
             _ => match forms().find(|form| form["type"] != "null") {
-                Some(form) => self.kind(form),
+                Some(form) => self.kind(form, depth + 1),
                 None => "anything".to_owned(),
             },
         }

@@ -10,6 +10,8 @@
 pub mod fs;
 #[cfg(feature = "door-http")]
 pub mod listener;
+#[cfg(feature = "door-mcp")]
+pub mod mcp;
 #[cfg(feature = "door-metrics")]
 pub mod metrics;
 #[cfg(feature = "door-9p")]

@@ -79,10 +79,12 @@ impl AgentDirs {
             .dir("jobs", jobs::files::directory(&host.context.jobs, id))
             .dir("events", events(host, &env.event_log))
             .dir("services", services_directory(host, id));
+        let mut instances = Vec::new();
         for serve in wiring::all(&env)? {
             let instance = ServiceInstance::of(&host.context, id, serve);
             host.context.register(id, &instance);
             home = home.dir(instance.name(), directory(&instance));
+            instances.push(instance);
         }
         for (name, node) in wiring::agent_nodes(&env)? {
             home = home.with(&name, node);
@@ -90,7 +92,9 @@ impl AgentDirs {
         let home = Arc::new(home);
         host.shared.bindings.settle(&format!("/agents/{id}"), &home, ConfinedDir::create(&env.home)?)?;
         self.homes().insert(id.to_owned(), home.clone());
-        self.listing.put(id, Node::Dir(home));
+        self.listing.put(id, Node::Dir(home.clone()));
+        let stand = ServiceRegistry::new(id, home);
+        instances.iter().for_each(|instance| stand.placed(host, instance));
         // A wake rule that cannot apply any more, such as one for a lost job, must not prevent the start.
         if let Err(error) = host.shared.runtimes.set_wake_rules(id, &host.profiles.get(id)?.spec.wake) {
             tracing::warn!(agent = id, %error, "the wake rules of an agent are not in force");

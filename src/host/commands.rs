@@ -20,6 +20,8 @@ use acheron_base::{Error, Result, quoted};
 const COMMANDS: &[HostCommand] = &[
     runs::COMMAND,
     door_tokens::COMMAND,
+    #[cfg(feature = "door-mcp")]
+    super::door_mcp::COMMAND,
     #[cfg(feature = "door-http")]
     door_listener::COMMAND,
     #[cfg(feature = "door-9p")]

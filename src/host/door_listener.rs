@@ -17,6 +17,8 @@ fn doors() -> Vec<HttpDoor> {
         crate::doors::openai::DOOR,
         #[cfg(feature = "door-metrics")]
         crate::doors::metrics::DOOR,
+        #[cfg(feature = "door-mcp")]
+        crate::doors::mcp::DOOR,
     ]
 }
 

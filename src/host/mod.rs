@@ -11,6 +11,8 @@ mod caller_identity;
 mod commands;
 #[cfg(feature = "door-http")]
 pub mod door_listener;
+#[cfg(feature = "door-mcp")]
+pub mod door_mcp;
 pub mod door_tokens;
 mod edit;
 mod health;
@@ -121,6 +123,9 @@ impl Host {
         health::follow_symbols(&host);
         audit_lines::started(&host);
         host.begin_telemetry();
+        if host.paths.mountpoint.is_none() {
+            host.shared.mcp_servers.open();
+        }
         Ok(Host { state: host, tree, mount: None, following: None, socket: None })
     }
 
@@ -140,6 +145,8 @@ impl Host {
         self.state.mount.set(&mount);
         self.mount = Some(mount.clone());
         projects::bind(&self.state, &mount, |_| true);
+        // In their sandboxes they see the mount.
+        self.state.shared.mcp_servers.open();
         Ok(mount)
     }
 
@@ -171,6 +178,7 @@ impl Host {
         self.end_work();
         // Their mount namespaces hold the mount.
         self.state.shared.shells.close().await;
+        self.state.shared.mcp_servers.close().await;
         if let Some(mount) = self.mount.take()
             && let Err(error) = mount.unmount().await
         {
@@ -190,6 +198,7 @@ impl Host {
             }
         }
         self.state.shared.shells.end();
+        self.state.shared.mcp_servers.end();
     }
 }
 

@@ -43,13 +43,14 @@ pub fn programs(spec: &Spec, here: &Path) -> Vec<ValueFault> {
     let mut faults = Vec::new();
     for (name, service) in &spec.services {
         let search = service.env.get("PATH").map_or(PATH, String::as_str);
-        for (index, word) in service.command.iter().enumerate() {
+        let (command, key) = service.program();
+        for (index, word) in command.iter().enumerate() {
             let message = match index {
                 0 if word.is_empty() => None,
                 0 => program(word, here, search),
                 _ => argument(service, index, word, here),
             };
-            let path = format!("{}.command[{index}]", join("services", name));
+            let path = format!("{}.{key}[{index}]", join("services", name));
             faults.extend(message.map(|message| ValueFault { path, message }));
         }
     }
@@ -88,7 +89,7 @@ fn program(word: &str, here: &Path, search: &str) -> Option<String> {
 fn argument(service: &ServiceSpec, index: usize, word: &str, here: &Path) -> Option<String> {
     let script = index == 1 && (word.starts_with("./") || word.starts_with("../"));
     let file = super::projects::plain(&here.join(word));
-    let named = script && !service.command[0].contains('/') && !file.exists();
+    let named = script && !service.program().0[0].contains('/') && !file.exists();
     named.then(|| format!("there is no file {}{}", file.display(), started(word, here)))
 }
 

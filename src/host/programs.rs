@@ -40,7 +40,7 @@ pub fn check<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = Option
 pub fn faults<'a>(spec: &Spec, here: &Path, more: impl IntoIterator<Item = &'a Path>) -> Vec<ValueFault> {
     let sources = sources(spec, here, more);
     let mut faults = Vec::new();
-    for (name, service) in spec.services.iter().filter(|(_, service)| !service.command.is_empty()) {
+    for (name, service) in spec.services.iter().filter(|(_, service)| !service.program().0.is_empty()) {
         let files = program_files(service, here);
         let again = files.iter().filter(|_| service.unconfined).filter_map(|file| other_name(file, &sources));
         // One reason for each word is enough.
@@ -84,7 +84,7 @@ pub fn withheld(spec: &Spec, here: &Path) -> Vec<(String, String)> {
         policy.agent(id, &agent.projects, &own)
     });
     let Ok(policy) = policy else { return Vec::new() };
-    let confined = spec.services.iter().filter(|(_, service)| !service.command.is_empty() && !service.unconfined);
+    let confined = spec.services.iter().filter(|(_, service)| !service.program().0.is_empty() && !service.unconfined);
     let note = |(name, service): (&String, &ServiceSpec)| {
         let why = exposed(&program_files(service, here), &written, &policy)?;
         Some((name.clone(), why))
@@ -97,7 +97,7 @@ pub fn rules(spec: &Spec, here: &Path) -> Vec<Rule> {
     let mut rules = BTreeSet::new();
     let written = written(spec, here);
     let sources: Vec<PathBuf> = written.iter().map(|(source, _)| source.clone()).collect();
-    for service in spec.services.values().filter(|service| !service.command.is_empty()) {
+    for service in spec.services.values().filter(|service| !service.program().0.is_empty()) {
         for file in program_files(service, here).iter().filter(|file| file.role == FileRole::Runs && file.exists) {
             let again = other_names(file, &sources);
             for (source, place) in &written {

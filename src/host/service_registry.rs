@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::HostState;
 use super::nodes::NODE;
 use super::wiring::{self, AgentEnv};
-use crate::service::{Serve, ServiceInstance, directory};
+use crate::service::{Serve, ServiceInstance, ServicePlace, directory};
 use crate::spec::ServiceScope;
 use acheron_base::Result;
 use acheron_vfs::{Listing, Node};
@@ -32,22 +33,57 @@ impl ServiceRegistry {
     /// The services of the mountspec that belong here, as it reads now.
     pub fn build(&self, host: &Arc<HostState>) -> Result<Vec<Arc<dyn Serve>>> {
         match self.is_node() {
-            true => wiring::programs::served(host, ServiceScope::Node),
+            true => wiring::of_mountspec(host, ServiceScope::Node, NODE),
             false => wiring::configured(&AgentEnv::new(host, &self.owner)?),
         }
     }
 
     /// Puts a service here.
     pub fn put(&self, host: &Arc<HostState>, serve: Arc<dyn Serve>) {
-        let instance = match self.is_node() {
+        let instance = self.instance(host, serve);
+        {
+            let _placing = host.dirs.placing();
+            host.context.register(&self.owner, &instance);
+            self.listing.put(instance.name(), Node::dir(directory(&instance)));
+        }
+        self.placed(host, &instance);
+    }
+
+    fn instance(&self, host: &Arc<HostState>, serve: Arc<dyn Serve>) -> Arc<ServiceInstance> {
+        match self.is_node() {
             true => {
                 let path = format!("/{NODE}/services/{}", serve.contract().name);
                 ServiceInstance::shared(&host.context, host.current.mounted_with.default_agent(), path, serve)
             }
             false => ServiceInstance::of(&host.context, &self.owner, serve),
+        }
+    }
+
+    /// Tells a service that stands here now where it stands.
+    pub fn placed(&self, host: &Arc<HostState>, instance: &Arc<ServiceInstance>) {
+        let (weak, owner) = (Arc::downgrade(host), self.owner.clone());
+        // The listing holds the service, so the service does not hold the listing.
+        let listing = Arc::downgrade(&self.listing);
+        let now = Mutex::new(Arc::downgrade(instance));
+        let renew = move |serve: Arc<dyn Serve>| {
+            let (Some(host), Some(listing)) = (weak.upgrade(), listing.upgrade()) else { return false };
+            let stand = ServiceRegistry { owner: owner.clone(), listing };
+            let instance = stand.instance(&host, serve);
+            let mut now = now.lock();
+            {
+                let _placing = host.dirs.placing();
+                let known = host.context.instance(&owner, instance.name()).ok();
+                if !known.is_some_and(|known| Arc::as_ptr(&known) == now.as_ptr()) {
+                    return false;
+                }
+                host.context.register(&owner, &instance);
+                stand.listing.put(instance.name(), Node::dir(directory(&instance)));
+                *now = Arc::downgrade(&instance);
+            }
+            stand.tell(&host, instance.name(), "changed");
+            true
         };
-        host.context.register(&self.owner, &instance);
-        self.listing.put(instance.name(), Node::dir(directory(&instance)));
+        instance.serve().placed(ServicePlace::new(renew));
     }
 
     /// Of the services named in `changed`, puts those here that are among `services`, and takes the others away.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use super::health::HostHealth;
@@ -75,6 +75,8 @@ pub struct ServiceDirs {
     agents: OnceLock<Arc<AgentDirs>>,
     /// The services that all agents share.
     local: OnceLock<ServiceRegistry>,
+    /// Held while a service is put into a directory.
+    placing: Mutex<()>,
 }
 
 impl ServiceDirs {
@@ -84,6 +86,11 @@ impl ServiceDirs {
 
     pub fn set_local(&self, local: ServiceRegistry) {
         _ = self.local.set(local); // there is only one
+    }
+
+    /// Held by whoever puts a service into its directory, so that of two versions of a service the later stands there.
+    pub fn placing(&self) -> MutexGuard<'_, ()> {
+        self.placing.lock()
     }
 
     pub fn agents(&self) -> Result<&Arc<AgentDirs>> {

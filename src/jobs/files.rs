@@ -31,7 +31,8 @@ const JOB: &str = "\
 # One job
 
 `status.json`, `result.txt` and `result.json` wait until the job has ended. `progress.json` does not wait.
-`log.txt` grows while the job runs. `request.json` is the call. Write anything to `control/cancel` to stop it.
+`log.txt` grows while the job runs. `request.json` is the call. `files/` has images and the like that the call
+left, as long as the job is in memory. Write anything to `control/cancel` to stop it.
 ";
 
 const CONTROL: &str = "- `cancel`: write anything to stop this job.\n";
@@ -109,7 +110,7 @@ fn job_directory(job: &Arc<Job>, store: &Arc<dyn JobStore>) -> Listing {
     // Made when it is read: a listing of many jobs with large arguments would take long.
     let request = move |_: &Caller| Ok(request(&asked.call.service, &asked.call.operation, &asked.call.arguments));
     let cancel = Cancel { job: job.clone(), store: store.clone() };
-    Listing::default()
+    let listing = Listing::default()
         .file("README.md", text(JOB))
         .file("status.json", ended(job, |job, now| line(&job.status(now))).modified_at(at(job)))
         .file("result.txt", ended(job, |_, now| result_text(now)).modified_at(at(job)))
@@ -118,7 +119,17 @@ fn job_directory(job: &Arc<Job>, store: &Arc<dyn JobStore>) -> Listing {
         .file("log.txt", job.log.clone())
         .file("log.txt.1", job.log.older())
         .file("request.json", live(request).modified_at(move || time(created)))
-        .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel))
+        .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel));
+    let files = job.files();
+    match files.is_empty() {
+        true => listing,
+        false => listing.dir("files", kept_files(files)),
+    }
+}
+
+/// `files/`: what the call left beside its result.
+fn kept_files(files: Vec<(String, Bytes)>) -> Listing {
+    files.into_iter().fold(Listing::default(), |listing, (name, bytes)| listing.file(&name, text(bytes)))
 }
 
 /// The request, in the form in which it can be made again.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::Value;
@@ -102,6 +103,8 @@ pub struct Job {
     /// The host is shutting down and runs this job again after the next start.
     deferred: AtomicBool,
     decision: Mutex<Decision>,
+    /// What the call left beside its result, such as an image. They are kept in memory, as the log is.
+    files: Mutex<Vec<(String, Bytes)>>,
     now: watch::Sender<JobSnapshot>,
 }
 
@@ -126,6 +129,7 @@ impl Job {
             reason: OnceLock::new(),
             deferred: AtomicBool::new(false),
             decision: Mutex::default(),
+            files: Mutex::default(),
             now: watch::Sender::new(now),
         }
     }
@@ -184,6 +188,16 @@ impl Job {
         self.reason.get().cloned().unwrap_or_else(|| Error::cancelled(otherwise))
     }
 
+    /// Keeps a file beside the result. Who calls it has bounded the bytes, and made the name one of a file.
+    pub fn keep_file(&self, name: String, bytes: Bytes) {
+        self.files.lock().push((name, bytes));
+    }
+
+    /// The files beside the result, in the order in which they came.
+    pub fn files(&self) -> Vec<(String, Bytes)> {
+        self.files.lock().clone()
+    }
+
     pub fn at_once(self, at_once: bool) -> Self {
         Job { at_once, ..self }
     }
@@ -224,6 +238,7 @@ impl Job {
         };
         self.log.rotate();
         self.log.drop_older();
+        self.files.lock().clear();
         self.update(|now| now.outcome = Some(Arc::new(Err(Error::budget_exceeded(message)))));
     }
 

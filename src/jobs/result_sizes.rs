@@ -50,7 +50,8 @@ pub fn of(job: &Job) -> usize {
     let outcome = job.now().outcome;
     let result = outcome.as_ref().and_then(|outcome| outcome.as_ref().as_ref().ok()).map_or(0, value);
     let (begin, end) = job.log.range();
-    result + value(&job.call.arguments) + usize::try_from(end.saturating_sub(begin)).unwrap_or(usize::MAX)
+    let files: usize = job.files().iter().map(|(_, bytes)| bytes.len()).sum();
+    result + files + value(&job.call.arguments) + usize::try_from(end.saturating_sub(begin)).unwrap_or(usize::MAX)
 }
 
 fn value(value: &Value) -> usize {

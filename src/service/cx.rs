@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::Value;
 
 use super::ServiceContext;
@@ -43,6 +44,13 @@ impl Cx {
             it.progress = Some(progress);
             it.updated_at_ms = now;
         });
+    }
+
+    /// Keeps a file beside the result, in `files/` of the job. The caller has bounded the bytes.
+    pub fn keep_file(&self, name: String, bytes: Bytes) {
+        self.job.keep_file(name, bytes);
+        // The directory of the job was perhaps looked at before.
+        self.context.jobs.of(&self.agent).notifier.name(&self.job.id);
     }
 
     /// Whether the call was cancelled. Futures are dropped in that case; threads have to check.

@@ -8,6 +8,7 @@ mod cx;
 mod directory;
 mod files;
 mod instance;
+mod place;
 pub mod runner;
 #[cfg(test)]
 pub mod test_access;
@@ -38,6 +39,7 @@ pub use cx::{Cx, WriteCx};
 pub use directory::{directory, static_directory};
 pub use files::{ChangeFiles, WithoutCall};
 pub use instance::ServiceInstance;
+pub use place::ServicePlace;
 
 /// The trait that the author of a service implements.
 #[async_trait]
@@ -131,6 +133,10 @@ pub trait Serve: Send + Sync + 'static {
     fn progress(&self) -> Option<Value> {
         None
     }
+
+    /// The service stands in the tree now, at `place`. One whose contract changes while it runs keeps the place; one that was
+    /// only built, for an edit that changes nothing of it, is never told.
+    fn placed(&self, _place: ServicePlace) {}
 
     /// The place of a call among those that must run one after another.
     fn turn(&self, _call: &Call) -> Option<CallTurn> {

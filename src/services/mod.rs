@@ -7,6 +7,7 @@ pub mod agents;
 pub mod dm;
 pub mod external;
 pub mod mail;
+pub mod mcp;
 pub mod memory;
 pub mod mounts;
 pub mod phases;

@@ -23,7 +23,7 @@ use crate::contract::{check, schema};
 use acheron_base::{Error, Result};
 use partial::PartialSpec;
 pub use project_dir::{ProjectDir, ServedBy};
-pub use sense::{BUILT_IN, agent_faults, contract_of, is_id, notes};
+pub use sense::{BUILT_IN, agent_faults, contract_of, effect_of, is_id, notes};
 pub use types::*;
 
 /// The only layout that this program supports.

@@ -2,7 +2,8 @@
 
 use super::operation_schema;
 use super::{
-    AgentSpec, LAYOUT, ModelApi, ModelKind, ModelProtocol, ModelSpec, OperationSpec, ServiceSpec, Spec, SymbolsBackend,
+    AgentSpec, LAYOUT, McpSpec, ModelApi, ModelKind, ModelProtocol, ModelSpec, OperationSpec, ServiceScope,
+    ServiceSpec, Spec, SymbolsBackend,
 };
 use crate::contract::check::{ValueFault, join};
 use crate::contract::{self, Contract, Effect};
@@ -136,7 +137,7 @@ pub fn contract_of(name: &str, service: &ServiceSpec) -> acheron_base::Result<Co
 }
 
 /// The effect of a program's operation: the host cannot make what a program changes part of its own transaction.
-fn effect_of(said: &OperationSpec) -> Effect {
+pub fn effect_of(said: &OperationSpec) -> Effect {
     match said.effect {
         Effect::Read => Effect::Read,
         Effect::Write | Effect::Execute => Effect::Execute,
@@ -268,6 +269,9 @@ impl Faults {
     }
 
     fn service(&mut self, path: &str, name: &str, service: &ServiceSpec) {
+        if let Some(mcp) = &service.mcp {
+            return self.mcp(path, name, service, mcp);
+        }
         if service.command.is_empty() && service.operations.is_empty() {
             return self.built_in(path, name, service);
         }
@@ -283,15 +287,7 @@ impl Faults {
         if service.operations.is_empty() {
             self.add(&join(path, "operations"), "must name at least one operation");
         }
-        for (word, given) in [
-            ("backend", service.backend.is_some()),
-            ("url", service.url.is_some()),
-            ("timeout_ms", service.timeout_ms.is_some()),
-        ] {
-            if given {
-                self.add(&join(path, word), "is only for web_search");
-            }
-        }
+        self.of_web_search(path, service);
         let before = self.0.len();
         for (name, operation) in &service.operations {
             let path = join(&join(path, "operations"), name);
@@ -305,6 +301,78 @@ impl Faults {
         if let Err(err) = contract_of(name, service) {
             let message = err.message.split_once(": ").map_or(err.message.clone(), |(_, rest)| rest.to_owned());
             self.add(&join(path, "operations"), message);
+        }
+    }
+
+    fn of_web_search(&mut self, path: &str, service: &ServiceSpec) {
+        for (word, given) in [
+            ("backend", service.backend.is_some()),
+            ("url", service.url.is_some()),
+            ("timeout_ms", service.timeout_ms.is_some()),
+        ] {
+            if given {
+                self.add(&join(path, word), "is only for web_search");
+            }
+        }
+    }
+
+    fn mcp(&mut self, path: &str, name: &str, service: &ServiceSpec, mcp: &McpSpec) {
+        self.id(path, name);
+        if BUILT_IN.contains(&name) || RESERVED.contains(&name) {
+            self.add(path, "this name is reserved; choose another");
+        }
+        if !service.command.is_empty() {
+            self.add(&join(path, "command"), "belongs in `mcp`: {\"mcp\": {\"command\": […]}}");
+        }
+        self.of_web_search(path, service);
+        let here = join(path, "mcp");
+        match (mcp.command.first(), mcp.url.as_deref()) {
+            (None, None) => self.add(&here, "must name the program (`command`) or the server (`url`)"),
+            (Some(_), Some(_)) => self.add(&join(&here, "url"), "give `command` or `url`, not both"),
+            (Some(program), None) if program.is_empty() => {
+                self.add(&format!("{here}.command[0]"), "must name the program");
+            }
+            (None, Some(url)) if !begins(url, &["http://", "https://"]) => {
+                let said = format!("{} is not a URL; it must begin with http:// or https://", quoted(url));
+                self.add(&join(&here, "url"), said);
+            }
+            _ => {}
+        }
+        for (word, given) in
+            [("env", !service.env.is_empty()), ("network", service.network), ("unconfined", service.unconfined)]
+        {
+            if given && mcp.command.is_empty() && mcp.url.is_some() {
+                self.add(&join(path, word), "is for a program; a server at a URL is not started here");
+            }
+        }
+        if let Some(variable) = &mcp.token_env {
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if mcp.url.is_none() {
+                self.add(&join(&here, "token_env"), "is for `url`; a program has its variables in `env`");
+            } else if variable.is_empty() || !variable.chars().all(plain) {
+                let said = format!("{} is not the name of a variable", quoted(variable));
+                self.add(&join(&here, "token_env"), said);
+            }
+        }
+        if service.scope == ServiceScope::Node && !mcp.command.is_empty() {
+            let said = "a server that is started runs in the sandbox of one agent; leave it out, or name a `url`";
+            self.add(&join(path, "scope"), said);
+        }
+        for (operation, said) in &service.operations {
+            let path = join(&join(path, "operations"), operation);
+            if !contract::schema::is_name(operation) {
+                let hint = "`ls tools` of the service shows the names";
+                self.add(&path, format!("{} cannot be the name of an operation; {hint}", quoted(operation)));
+            }
+            for (word, given) in [
+                ("about", !said.about.is_empty()),
+                ("arguments", said.arguments.is_some()),
+                ("result", said.result.is_some()),
+            ] {
+                if given {
+                    self.add(&join(&path, word), "comes from the server; leave it out");
+                }
+            }
         }
     }
 

@@ -346,6 +346,9 @@ pub struct ServiceSpec {
     /// where `mount` was run; a bare name is searched in the service's own `env.PATH`, or else in the PATH of the sandbox.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
+    /// Instead of a command: a server of the Model Context Protocol, whose tools are the operations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpSpec>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub about: String,
     pub scope: ServiceScope,
@@ -374,6 +377,38 @@ pub struct ServiceSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 55_000))]
     pub timeout_ms: Option<u64>,
+}
+
+impl ServiceSpec {
+    /// The program that the service runs, and where the service names it.
+    pub fn program(&self) -> (&[String], &'static str) {
+        match &self.mcp {
+            Some(mcp) => (&mcp.command, "mcp.command"),
+            None => (&self.command, "command"),
+        }
+    }
+}
+
+/// A server of the Model Context Protocol as a service. Each tool is an operation of effect `execute`, unless `operations` says
+/// otherwise; `env`, `network` and `unconfined` hold for its program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+#[schemars(rename = "Mcp")]
+pub struct McpSpec {
+    /// The program and its arguments; it speaks the protocol on stdin and stdout. Paths are found as for the command of a
+    /// service.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Instead of a program: the URL of a server that runs already (streamable HTTP).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The variable in the environment of `acheron mount` that holds the bearer token for `url`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token_env: Option<String>,
+    /// How long the server may take to start and to list its tools; by default 60000.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 600_000))]
+    pub start_ms: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

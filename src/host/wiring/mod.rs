@@ -8,6 +8,7 @@ pub mod chat;
 mod dm;
 mod env;
 mod mail;
+mod mcp;
 mod memory;
 mod mounts;
 mod phases;
@@ -75,7 +76,7 @@ fn terminal(env: &AgentEnv) -> Terminal {
 
 /// The services of one agent that follow from `services` in the mountspec.
 pub fn configured(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {
-    let mut all = programs::served(&env.host, ServiceScope::Agent)?;
+    let mut all = of_mountspec(&env.host, ServiceScope::Agent, &env.agent)?;
     all.push(web_search::served(&env.host)?);
     Ok(all)
 }
@@ -94,6 +95,13 @@ pub fn before_purge(host: &HostState, agent: &str) -> Result<()> {
 pub async fn forget(host: &HostState, before_ms: u64) -> Result<()> {
     host.shared.post.mailbox.forget_ids(before_ms).await?;
     host.shared.queues.backend.forget(before_ms).await
+}
+
+/// The programs and servers of `services` in the mountspec that stand in the directory of `owner`.
+pub fn of_mountspec(host: &Arc<HostState>, scope: ServiceScope, owner: &str) -> Result<Vec<Arc<dyn Serve>>> {
+    let mut all = programs::served(host, scope)?;
+    all.extend(mcp::served(host, scope, owner)?);
+    Ok(all)
 }
 
 /// Removes for good what services keep of an agent outside its own directory, one line each.

@@ -7,6 +7,7 @@ use crate::agent::runtimes::AgentRuntimes;
 use crate::events::EventLogs;
 use crate::gateway::RequestLogs;
 use crate::services::mail::Post;
+use crate::services::mcp::McpServers;
 use crate::services::mounts::Bindings;
 use crate::services::prompts::Library;
 use crate::services::prompts::watch::watch;
@@ -42,6 +43,8 @@ pub struct SharedServices {
     pub programs: Arc<RunningPrograms>,
     /// The memory wikis, each opened once.
     pub wikis: Arc<Wikis>,
+    /// The MCP servers of all agents.
+    pub mcp_servers: Arc<McpServers>,
 }
 
 /// What the shared state is opened from.
@@ -94,6 +97,7 @@ impl SharedServices {
             searches: Arc::default(),
             programs: Arc::default(),
             wikis: Arc::default(),
+            mcp_servers: Arc::default(),
         };
         Ok((shared, filling))
     }

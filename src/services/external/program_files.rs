@@ -38,7 +38,7 @@ const INTERPRETERS: usize = 4;
 /// One file that a command runs, or may run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProgramFile {
-    /// Where the service names it: `command[1]`, `env.PATH`.
+    /// Where the service names it: `command[1]`, `mcp.command[1]`, `env.PATH`.
     pub named_at: String,
     /// Names whose replacement would lead elsewhere: links, directories that `..` leaves again, and last the file itself.
     /// No name has a link above it.
@@ -62,8 +62,9 @@ pub enum FileRole {
 /// Every file that the command of a service names, relative ones below `here`.
 pub fn program_files(service: &ServiceSpec, here: &Path) -> Vec<ProgramFile> {
     let mut all = Vec::new();
-    for (index, word) in service.command.iter().enumerate() {
-        let named_at = format!("command[{index}]");
+    let (command, key) = service.program();
+    for (index, word) in command.iter().enumerate() {
+        let named_at = format!("{key}[{index}]");
         let path = here.join(word);
         match (index, word.contains('/')) {
             (0, true) => add(&mut all, &named_at, &path, FileRole::Runs, INTERPRETERS),

@@ -1,0 +1,338 @@
+//! MCP servers as services: tools are operations, resources are files; and servers that are hostile, hang or die.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use expect_test::expect;
+use serde_json::{Value, json};
+
+use crate::common::{GUARD, session, until};
+use crate::test_host::TestHost;
+
+/// A mountspec with our own server in this mode.
+fn spec(mode: &str, more: Value) -> Value {
+    let server = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/house/mcp_server.py");
+    let mut service = json!({"mcp": {"command": ["python3", server, mode]}});
+    for (key, value) in more.as_object().unwrap() {
+        match key.as_str() {
+            "start_ms" => service["mcp"][key] = value.clone(),
+            _ => service[key] = value.clone(),
+        }
+    }
+    json!({"layout": "acheron-1", "agents": {"charon": {}}, "services": {"small": service}})
+}
+
+/// A host with our own server in this mode; the server need not have answered.
+fn host(mode: &str, more: Value) -> TestHost {
+    TestHost::of(&spec(mode, more).to_string())
+}
+
+fn status(house: &TestHost, service: &str) -> Value {
+    let path = house.root().join("agents/charon").join(service).join("status.json");
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+/// Waits until the server of a service is in this state.
+fn wait_for(house: &TestHost, service: &str, state: &str) {
+    until(&format!("{service} is {state}"), || status(house, service)["progress"]["server"] == state);
+}
+
+fn ready(mode: &str, more: Value) -> TestHost {
+    let house = host(mode, more);
+    wait_for(&house, "small", "ready");
+    house
+}
+
+/// Calls an operation and shows its outcome.
+const CALL: &str = r#"call() { exec 3<>control/$1.json; echo "$2" >&3; jq -c '.result // .error' <&3; exec 3>&-; }; cd agents/self/small"#;
+
+#[test]
+fn the_tools_of_a_server_are_operations() {
+    let house = ready("plain", json!({"operations": {"add": {"effect": "read"}, "none": {}}}));
+    house.check(
+        &format!(
+            r#"
+            {CALL}
+            ls | tr '\n' ' '; echo
+            ls tools resources | tr '\n' ' '; echo
+            cat README.md | head -24
+            cat tools/echo_text.md
+            jq -c '.add.effect, .echo_text.effect' OPS.json
+            call echo_text '{{"text":"hello"}}'
+            call add '{{"a":2,"b":3}}'
+            call add '{{"a":"x"}}' 2>&1 | tail -1
+            call fail '{{}}'
+            call get-image '{{}}'
+            cat ../jobs/last/files/image-1.png | tail -c 7; echo
+            cat resources/First_note.txt; od -An -tx1 resources/blob.bin
+            call read_resource '{{"uri":"small://notes/7"}}'
+            "#
+        ),
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn a_second_agent_has_a_server_of_its_own_from_its_first_call_on() {
+    let mut spec = spec("plain", json!({}));
+    spec["agents"]["ada"] = json!({});
+    let house = TestHost::of(&spec.to_string());
+    let server = |agent: &str| house.says(&format!("jq -r .progress.server agents/{agent}/small/status.json"));
+    until("one is asked", || server("ada") == "ready\n" || server("charon") == "ready\n");
+    until("the other waits", || server("ada").starts_with("waits") || server("charon").starts_with("waits"));
+    for agent in ["ada", "charon"] {
+        let call = "exec 3<>control/echo_text.json; echo '{\"text\":\"hi\"}' >&3; jq -c .result <&3";
+        assert_eq!(house.says(&format!("cd agents/{agent}/small; {call}")), "\"hi\"\n");
+        assert_eq!(server(agent), "ready\n");
+    }
+}
+
+#[test]
+fn a_call_reports_progress_and_its_cancellation_reaches_the_server() {
+    let house = ready("plain", json!({}));
+    house.says("echo '{\"_meta\":{\"correlation_id\":\"long\"}}' > agents/self/small/control/slow.json");
+    let progress = || house.says("jq -c .progress.progress agents/self/jobs/by/long/progress.json");
+    until("progress is reported", || progress() != "null\n");
+    assert_eq!(house.says("jq -r .progress.message agents/self/jobs/by/long/progress.json"), "on it\n");
+    house.says("echo > agents/self/jobs/by/long/control/cancel");
+    assert_eq!(house.says("jq -r .state agents/self/jobs/by/long/status.json"), "cancelled\n");
+    until("the server is told", || house.says(&format!("{CALL}; call cancelled '{{}}'")) == "\"1\"\n");
+}
+
+#[test]
+fn a_list_that_changed_is_loaded_again_and_one_that_did_not_is_not() {
+    let house = ready("plain", json!({}));
+    house.says("echo '{\"paths\":[\"/agents/self/services/SERVICES.json\"]}' > agents/self/events/control/wait.json");
+    house.says(&format!("{CALL}; call same '{{}}'; call same '{{}}'"));
+    assert_eq!(house.says("ls agents/self/small/tools | grep -c grown"), "0\n");
+    // Had the list been loaded again, the event would tell of it.
+    house.says(&format!("{CALL}; call grow '{{}}'"));
+    until("the new tool is there", || house.root().join("agents/charon/small/control/grown.json").exists());
+    assert_eq!(house.says(&format!("{CALL}; call grown '{{}}'")), "\"ok\"\n");
+    assert_eq!(house.says("grep -c 'changed what it offers' agents/self/small/log.txt"), "1\n");
+    assert_eq!(house.says("jq -r .change.service agents/self/events/next.json"), "small\n");
+}
+
+#[test]
+fn a_server_that_dies_is_started_again_and_its_calls_are_unavailable() {
+    let house = ready("plain", json!({}));
+    let died = house.says(&format!("{CALL}; call die '{{}}'"));
+    assert_eq!(
+        died,
+        "{\"code\":\"unavailable\",\"message\":\"the server ended with exit code 3; it said last: I must go.\"}\n"
+    );
+    wait_for(&house, "small", "ready");
+    assert_eq!(house.says(&format!("{CALL}; call echo_text '{{\"text\":\"again\"}}'")), "\"again\"\n");
+    assert_eq!(house.says("grep -c 'is started again' agents/self/small/log.txt"), "1\n");
+}
+
+#[test]
+fn a_server_that_hangs_or_cannot_start_holds_nobody_up_and_says_why() {
+    let house = host("hangs", json!({}));
+    house.check(
+        "cd agents/self/small; ls | tr '\\n' ' '; echo; cat README.md; jq -c .progress status.json; echo '{\"op\":\"x\"}' > control/invoke.json; jq -r .error.message status.json",
+        expect![[r#""#]],
+    );
+    drop(house);
+    let house = host("hangs", json!({"start_ms": 300}));
+    wait_for(&house, "small", "down");
+    assert_eq!(
+        status(&house, "small")["progress"]["error"]["message"],
+        "the server did not answer within 300 ms of its start"
+    );
+    drop(house);
+    let house = host("exits", json!({}));
+    let readme = || house.says("cat agents/self/small/README.md");
+    until("the reason is shown", || {
+        readme().contains("exit code 1; it said last: the directory /nowhere does not exist")
+    });
+}
+
+#[test]
+fn what_a_hostile_server_sends_is_bounded() {
+    let house = ready("garbage", json!({}));
+    assert_eq!(house.says(&format!("{CALL}; call echo_text '{{\"text\":\"fine\"}}'")), "\"fine\"\n");
+    drop(house);
+    let house = ready("many", json!({}));
+    assert_eq!(house.says("ls agents/self/small/tools | wc -l"), "1001\n");
+    assert_eq!(house.says("grep -c 'more than 1000 tools' agents/self/small/README.md"), "1\n");
+    drop(house);
+    let house = ready("plain", json!({}));
+    let huge = house.says(&format!("{CALL}; call huge '{{}}'"));
+    assert!(huge.contains("it sent a message longer than 16777216 bytes"), "{huge}");
+    wait_for(&house, "small", "ready");
+    drop(house);
+    let house = host("endless", json!({}));
+    wait_for(&house, "small", "down");
+    drop(house);
+    let house = ready("recursive", json!({}));
+    house.check(
+        &format!(
+            r#"
+            {CALL}
+            cat tools/knot.md tools/knot-2.md | head -40
+            call wide '{{"y":1}}' 2>&1 | cut -c1-100
+            call knot '{{"a":1}}' 2>&1 | cut -c1-100
+            "#
+        ),
+        expect![[r#""#]],
+    );
+}
+
+#[test]
+fn a_server_has_the_variables_of_its_service_and_ends_with_it() {
+    let more = json!({"env": {"KEY": "secret"}});
+    let house = ready("plain", more.clone());
+    assert_eq!(house.says(&format!("{CALL}; call environment '{{}}'")), "\"secret\"\n");
+    let servers =
+        || session(Path::new("/"), &format!("pgrep -f 'mcp_server.py plain .*{}' | wc -l", house.here().display()));
+    _ = servers;
+    let mut edited = spec("plain", more);
+    edited["services"]["small"]["about"] = "Another.".into();
+    house.edit(&edited.to_string());
+    until("the edit is in force", || house.says("head -3 agents/self/small/README.md").contains("Another."));
+    wait_for(&house, "small", "ready");
+    edited["services"] = json!({});
+    house.edit(&edited.to_string());
+    until("the service is gone", || !house.root().join("agents/charon/small").exists());
+}
+
+#[test]
+fn check_says_what_is_wrong_with_a_server() {
+    let dir = tempfile::tempdir().unwrap();
+    let here = dir.path();
+    let services = json!({
+        "both": {"mcp": {"command": ["python3"], "url": "http://127.0.0.1:1/"}},
+        "neither": {"mcp": {}},
+        "wrong": {"mcp": {"url": "ftp://x"}, "env": {"A": "b"}},
+        "twice": {"command": ["x"], "mcp": {"command": ["no-such-program"]}, "operations": {"A": {"about": "x"}}},
+        "shared": {"mcp": {"command": ["python3"], "comand": []}, "scope": "node"},
+        "memory": {"mcp": {"command": ["python3"]}},
+    });
+    let text = json!({"layout": "acheron-1", "agents": {"charon": {}}, "services": services}).to_string();
+    std::fs::write(here.join("spec.json"), text).unwrap();
+    let said = session(here, &format!("{} check spec.json; echo $?", env!("CARGO_BIN_EXE_acheron")));
+    expect![[r#""#]].assert_eq(&said);
+}
+
+/// An agent finds one of 300 tools by `ls` and one page, instead of 300 schemas in its context.
+#[test]
+fn one_of_three_hundred_tools_is_found_for_a_tenth_of_the_tokens() {
+    let house = ready("three_hundred", json!({}));
+    let tokens = |text: &str| acheron_base::tokens::count(text);
+    let found = tokens(&house.says("ls agents/self/small/tools"))
+        + tokens(&house.says("cat agents/self/small/tools/find_label_3.md"));
+    let readme = tokens(&house.says("cat agents/self/small/README.md"));
+    let schema: Value = serde_json::from_str(&house.says("cat agents/self/small/SCHEMA.json")).unwrap();
+    let ops: Value = serde_json::from_str(&house.says("cat agents/self/small/OPS.json")).unwrap();
+    // As a client of MCP sends tools to a model: name, description, parameters.
+    let functions: Vec<Value> = ops
+        .as_object()
+        .unwrap()
+        .iter()
+        .filter(|(name, _)| *name != "read_resource")
+        .map(|(name, op)| {
+            json!({"type": "function", "function": {
+                "name": name, "description": op["about"], "parameters": schema["$defs"][format!("{name}.arguments")]}})
+        })
+        .collect();
+    assert_eq!(functions.len(), 300);
+    let all = tokens(&Value::Array(functions).to_string());
+    println!("one of 300 tools: {found} tokens by ls and one page ({readme} for the README), {all} as schemas");
+    assert!(found + readme < all / 10, "{found} + {readme} against {all}");
+}
+
+/// A file of an npm package, installed once for all runs; `None` where the registry cannot be reached.
+pub fn npm_package(package: &str, version: &str, file: &str) -> Option<PathBuf> {
+    let home =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mcp-{}-{version}", package.replace(['/', '@'], "_")));
+    let mut install = Command::new("timeout");
+    install.arg((2 * GUARD.as_secs()).to_string()).args(["npm", "install", "--no-audit", "--no-fund", "--prefix"]);
+    // Node does not read the certificates of the system by itself.
+    install.env("NODE_EXTRA_CA_CERTS", "/etc/ssl/certs/ca-certificates.crt");
+    install.arg(&home).arg(format!("{package}@{version}"));
+    installed(&home.join("node_modules").join(package).join(file), package, &mut install)
+}
+
+/// A file of a package of PyPI, in an environment of its own.
+pub fn pypi_package(name: &str, package: &str, version: &str, file: &str) -> Option<PathBuf> {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{version}"));
+    let mark = home.join("installed");
+    // The interpreter of the system is the one that a sandbox shows.
+    let script = format!(
+        "$(command -v /usr/bin/python3 || command -v python3) -m venv {0} && {0}/bin/pip install --quiet {package}=={version} && touch {1}",
+        home.display(),
+        mark.display()
+    );
+    let mut install = Command::new("timeout");
+    installed(&mark, package, install.arg((2 * GUARD.as_secs()).to_string()).args(["sh", "-c", &script]))?;
+    Some(home.join(file))
+}
+
+fn installed(program: &Path, package: &str, install: &mut Command) -> Option<PathBuf> {
+    if !program.exists() {
+        let output = install.output().unwrap();
+        if !output.status.success() {
+            eprintln!("NOT TESTED: {package} cannot be installed: {}", String::from_utf8_lossy(&output.stderr));
+            return None;
+        }
+    }
+    Some(program.to_owned())
+}
+
+/// A program that ends with the test.
+struct Ended(std::process::Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// Real servers of both registries, each with one call; one of them at a URL.
+#[test]
+fn real_servers_of_both_registries_are_services() {
+    let (Some(time), Some(everything)) = (
+        pypi_package("mcp-server-time", "mcp-server-time", "2026.10.19", "bin/mcp-server-time"),
+        npm_package("@modelcontextprotocol/server-everything", "2026.8.31", "dist/index.js"),
+    ) else {
+        return;
+    };
+    // A port that is free now.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut web = Command::new("node");
+    let web = web.arg(&everything).arg("streamableHttp").env("PORT", port.to_string());
+    let _web = Ended(web.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let services = json!({
+        "web": {"mcp": {"url": format!("http://127.0.0.1:{port}/mcp")}, "scope": "node"},
+        "time": {"mcp": {"command": [time, "--local-timezone", "UTC"]}},
+        "everything": {"mcp": {"command": ["node", everything]}},
+    });
+    // A server has files beside its program.
+    let homes = [time.ancestors().nth(2).unwrap(), everything.ancestors().nth(5).unwrap()];
+    let sandbox = json!({"system": homes});
+    let spec = json!({"layout": "acheron-1", "agents": {"charon": {}}, "services": services, "sandbox": sandbox});
+    let house = TestHost::of(&spec.to_string());
+    wait_for(&house, "time", "ready");
+    wait_for(&house, "everything", "ready");
+    until("the server at a URL is ready", || {
+        house.says("jq -r .progress.server nodes/local/services/web/status.json") == "ready\n"
+    });
+    house.check(
+        r#"
+        call() { exec 3<>agents/self/$1/control/$2.json; echo "$3" >&3; jq -c '.result // .error' <&3; exec 3>&-; }
+        ls agents/self/time/tools agents/self/everything/tools | tr '\n' ' '; echo
+        call time convert_time '{"source_timezone":"UTC","time":"12:00","target_timezone":"Europe/Athens"}' | jq -r .time_difference
+        call time convert_time '{"time":"12:00"}' 2>&1 | tail -1
+        call time get_current_time '{"timezone":"Nowhere"}' | jq -r .code
+        call everything echo '{"message":"hi"}'
+        call everything get-tiny-image '{}' | cut -c1-160
+        head -c 8 agents/self/jobs/last/files/image-1.png | od -An -c
+        call everything get-structured-content '{"location":"Chicago"}'
+        ls agents/self/everything/resources | head -3
+        cd nodes/local/services/web; exec 3<>control/echo.json; echo '{"message":"over http"}' >&3; jq -c .result <&3
+        "#,
+        expect![[r#""#]],
+    );
+}
