@@ -12,6 +12,7 @@ pub mod library;
 mod lifecycle;
 mod meta;
 mod mirror;
+mod network;
 mod nodes;
 mod pages;
 mod policy_access;
@@ -98,6 +99,7 @@ impl Host {
         let tree = Tree::new(Arc::new(root), host.access.clone()).started_at(host.context.clock.now());
         host.context.set_tree(&tree);
         host.access.tell(&host.context);
+        wiring::serve_networks(&host);
         host.dirs.set_agents(agent_dirs.clone());
         agent_dirs.open(&host)?;
         filling.wait()?;
@@ -227,6 +229,7 @@ fn open(options: Options, store: Store) -> Result<(HostState, Filling)> {
         mount: Default::default(),
         health: Default::default(),
         runs: Default::default(),
+        network: Default::default(),
     };
     Ok((state, filling))
 }

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 
 use super::health::HostHealth;
 use super::library::LibrarySource as Library;
+use super::network::HostNetwork;
 use super::projects::Projects;
 use super::protected_names::ProtectedNames;
 use super::runs::ActiveRuns;
@@ -40,6 +41,7 @@ pub struct HostState {
     pub mount: MountSlot,
     pub health: HostHealth,
     pub runs: ActiveRuns,
+    pub network: HostNetwork,
 }
 
 /// Where the host's own things are on this machine.

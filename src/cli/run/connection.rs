@@ -55,7 +55,8 @@ impl Connection {
         }
     }
 
-    fn open(state: &Path) -> Option<Connection> {
+    /// Connects to the host of this state directory, if it runs.
+    pub fn open(state: &Path) -> Option<Connection> {
         // A path by descriptor is short: the address of a socket has room for 108 bytes.
         let directory = std::fs::File::open(state).ok()?;
         let short = format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd());

@@ -17,7 +17,9 @@ use tokio::sync::Semaphore;
 
 pub use self::program_files::{FileRole, ProgramFile, interpreter, program_files};
 use self::stderr::{StderrLine, StderrLines};
-use super::terminal::{Look, ProgramRun, RunningProgram, RunningPrograms, StreamListener, Surroundings, stopped};
+use super::terminal::{
+    Look, ProgramRun, RunningProgram, RunningPrograms, StreamListener, Surroundings, remove_proxy, stopped,
+};
 use crate::contract::Contract;
 use crate::jobs::Call;
 use crate::service::{Cx, Serve};
@@ -124,6 +126,9 @@ impl Program {
         let trust = (self.parts.trusting)(&self.spec)?;
         let mut plan = around.plan(argv);
         plan.bare = self.spec.unconfined;
+        if plan.bare {
+            remove_proxy(&mut plan);
+        }
         if let Some(first) = directories.first() {
             plan.cwd = if plan.bare { first.clone() } else { inside(0) };
             for (at, source) in directories.into_iter().enumerate() {
@@ -142,7 +147,10 @@ impl Program {
                     // Interpreters load files of the working directory, as `python3 -c` does.
                     plan.cwd = PathBuf::from(HOME);
                 }
-                plan.network |= self.spec.network;
+                if self.spec.network {
+                    plan.network = true;
+                    remove_proxy(&mut plan);
+                }
                 plan.env.extend(self.spec.env.clone());
             }
         }
@@ -243,10 +251,11 @@ impl Serve for Program {
         let (plan, running) = self.plan(cx, &call.operation).await?;
         let (deadline, clock) = (operation.deadline, &cx.clock);
         let stdin = call.arguments.to_string().into_bytes();
-        let run = ProgramRun { program: &self.parts.init, plan: &plan, stdin, deadline, keep: LONGEST, clock };
         let listener = StderrListener { cx, lines: Mutex::default() };
         // An unconfined program has the rights of the operator, and never had those of the agent.
         let running = Some(running).filter(|_| !plan.bare);
+        let (program, running_program) = (&self.parts.init, running.as_ref());
+        let run = ProgramRun { program, plan: &plan, stdin, deadline, keep: LONGEST, clock, running: running_program };
         let ran = run.go(&listener, stopped(running.as_ref(), cx.cancelled())).await?;
         if ran.out.truncated {
             return Err(Error::too_large(format!(
