@@ -14,7 +14,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use super::server::{ServedListener, accept};
 use acheron_base::Result;
@@ -22,6 +22,8 @@ use acheron_proxy::{Destination, HostRefusal, HostRules, ProxyRequest};
 
 /// How long a client may take to say where it wants to go.
 const HEAD_TIME: Duration = Duration::from_secs(30);
+/// The number of names that one proxy resolves at the same time: each takes a thread for as long as the resolver likes.
+const RESOLUTIONS: usize = 8;
 /// How long a client that was refused may take to read why.
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -71,8 +73,11 @@ pub fn serve_proxy(
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
     let (changed, changes) = watch::channel(());
+    let resolutions = Arc::new(Semaphore::new(RESOLUTIONS));
     let each = move |client| {
-        let proxy = ProxyConnection { policy: policy.clone(), resolver: resolver.clone(), changes: changes.clone() };
+        let (policy, resolver) = (policy.clone(), resolver.clone());
+        let (resolutions, changes) = (resolutions.clone(), changes.clone());
+        let proxy = ProxyConnection { policy, resolver, resolutions, changes };
         async move {
             if let Err(error) = proxy.serve(client).await {
                 tracing::debug!(%error, "a connection to the proxy ended early");
@@ -86,6 +91,7 @@ pub fn serve_proxy(
 struct ProxyConnection {
     policy: Arc<dyn ProxyPolicy>,
     resolver: Arc<dyn ResolveHost>,
+    resolutions: Arc<Semaphore>,
     changes: watch::Receiver<()>,
 }
 

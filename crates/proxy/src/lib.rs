@@ -1,7 +1,7 @@
 //! Core of the network by name: which hosts a program may reach, and what its requests say of where they go.
 //!
 //! Rules are data ([`HostRules`]), requests are bytes ([`ProxyRequest`], [`FirstBytes`]), and addresses have kinds
-//! ([`AddressKind`]). Nothing here resolves a name or opens a connection: `src/host/network` does. Used by `src/spec`,
+//! ([`AddressKind`]). Nothing here resolves a name or opens a connection: `crates/http` does. Used by `src/spec`,
 //! `src/services`, `src/host` and `src/cli`. Uses `acheron-base`.
 
 mod address;

@@ -38,7 +38,14 @@ impl ProxyConnection {
 
     async fn resolved(&self, to: &Destination, name: &str) -> Result<Vec<IpAddr>, ProxyFault> {
         let failed = |why: String| ProxyFault { status: 502, why: format!("{to} cannot be resolved: {why}") };
-        match tokio::time::timeout(RESOLVE_TIME, self.resolver.resolve(name)).await {
+        let (resolver, resolutions, name) = (self.resolver.clone(), self.resolutions.clone(), name.to_owned());
+        // It goes on when its client has gone, and counts until its end.
+        let resolution = tokio::spawn(async move {
+            let _counted = resolutions.acquire_owned().await.map_err(std::io::Error::other)?;
+            resolver.resolve(&name).await
+        });
+        let resolution = async { resolution.await.map_err(std::io::Error::other)? };
+        match tokio::time::timeout(RESOLVE_TIME, resolution).await {
             Ok(Ok(addresses)) if addresses.is_empty() => Err(failed("it has no address".to_owned())),
             Ok(Ok(addresses)) => Ok(addresses),
             Ok(Err(error)) => Err(failed(error.to_string())),

@@ -93,12 +93,13 @@ async fn connect(place: &Place, head: &str) -> (TcpStream, String) {
     (client, first)
 }
 
-/// What a client hears after it has said something, until there is a pause that only an end can fill.
+/// Says something, and waits until it hears what is expected.
 async fn says(client: &mut TcpStream, bytes: &[u8], expected: &str) {
     client.write_all(bytes).await.unwrap();
     let mut heard = Vec::new();
     while !String::from_utf8_lossy(&heard).contains(expected) {
-        assert!(client.read_buf(&mut heard).await.unwrap() > 0, "{:?}", String::from_utf8_lossy(&heard));
+        let read = tokio::time::timeout(Duration::from_secs(60), client.read_buf(&mut heard)).await;
+        assert!(read.is_ok_and(|read| read.unwrap() > 0), "{expected}: {:?}", String::from_utf8_lossy(&heard));
     }
 }
 
