@@ -30,6 +30,17 @@ const MAX_TRANSCRIPTS: usize = 256;
 /// The directory of replies whose turns have not ended.
 const REPLIES: &str = "replies";
 
+/// Where the budget of an agent was said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BudgetSource {
+    /// With `agents.update`.
+    Agents,
+    /// In the mountspec, and no `agents.update` has changed it.
+    Mountspec,
+    /// With `acheron run --budget`.
+    Run,
+}
+
 /// Settings that can change while an agent runs.
 #[derive(Clone)]
 pub struct Settings {
@@ -39,8 +50,8 @@ pub struct Settings {
     pub limits: BudgetLimits,
     /// The limits of all turns together.
     pub total: BudgetLimits,
-    /// The mountspec says `total`, and no `agents.update` has changed it; the message at its end then names the mountspec.
-    pub budget_in_mountspec: bool,
+    /// Where `total` was said, which the message at its end names.
+    pub budget_source: BudgetSource,
     pub prices: Prices,
     /// The context window and the longest answer of the model, in tokens.
     pub window: u64,
@@ -61,7 +72,7 @@ impl Default for Settings {
             model: None,
             limits: BudgetLimits { rounds: Some(32), tokens: Some(200_000), seconds: Some(600), money: None },
             total: BudgetLimits::default(),
-            budget_in_mountspec: false,
+            budget_source: BudgetSource::Agents,
             prices: Prices::default(),
             window: 32_768,
             answer: 4096,
@@ -232,9 +243,12 @@ fn note_budget(event_logs: &EventLogs, agent: &str, said: Value) {
 
 /// What an agent may use up, how that is raised, and the event at 80 %, whoever asked a model: a turn or a service.
 fn terms(agent: &str, settings: &Settings, event_logs: &Arc<EventLogs>) -> AccountTerms {
-    let raise = match settings.budget_in_mountspec {
-        true => format!("raise agents.{agent}.budget in the mountspec, or its budget with agents.update"),
-        false => "raise its budget with agents.update".to_owned(),
+    let raise = match settings.budget_source {
+        BudgetSource::Mountspec => {
+            format!("raise agents.{agent}.budget in the mountspec, or its budget with agents.update")
+        }
+        BudgetSource::Agents => "raise its budget with agents.update".to_owned(),
+        BudgetSource::Run => "run it again with a larger --budget".to_owned(),
     };
     let (event_logs, payer) = (Arc::downgrade(event_logs), agent.to_owned());
     let listener: LimitListener = Arc::new(move |passed: &PassedLimit| {

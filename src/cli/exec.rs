@@ -10,8 +10,10 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::place::PlaceArgs;
+use super::host_connection::HostConnection;
 use super::run::{compose, find};
 use super::{CommandResult, Failure, root};
+use crate::host::exec_network::NetworkRequest;
 use crate::services::terminal;
 use acheron_base::{Code, Error};
 use acheron_sandbox::{ForegroundEnd, PATH, Plan};
@@ -43,9 +45,10 @@ impl ExecArgs {
     pub fn run(self) -> CommandResult {
         let root = root::choose_living(self.root.as_deref())?;
         let (mut plan, mut foreground) = plan(&root, &self.agent)?;
+        let state = state_of(&root)?;
         let home = match &self.place.home {
             Some(home) => std::path::absolute(home)?,
-            None => state_of(&root)?.join("agents").join(&self.agent).join("home"),
+            None => state.join("agents").join(&self.agent).join("home"),
         };
         let more = self.place.additions(&home, Path::new("/home"))?;
         program(&mut plan, &self.command);
@@ -53,7 +56,17 @@ impl ExecArgs {
         let host = host_process(&root);
         let until: Vec<BorrowedFd<'_>> =
             [foreground.as_fd()].into_iter().chain(host.as_ref().map(AsFd::as_fd)).collect();
-        match acheron_sandbox::run_in_foreground(&plan, &until, &mut |_, _| Ok(())).map_err(not_started)? {
+        // The host serves the network of the sandbox for as long as this is open.
+        let mut network = None;
+        let mut listening = |_, listener: OwnedFd| {
+            let said = "the host does not listen at its socket, and nothing else serves the network of the sandbox";
+            let mut connection = HostConnection::open(&state).ok_or_else(|| Error::unavailable(said))?;
+            let request = NetworkRequest { agent: self.agent.clone() };
+            connection.send_with(&serde_json::json!({ "network": request }), listener.as_fd())?;
+            network = Some(connection);
+            Ok(())
+        };
+        match acheron_sandbox::run_in_foreground(&plan, &until, &mut listening).map_err(not_started)? {
             ForegroundEnd::Ended(status) => Ok(ExitCode::from(u8::try_from(status.status()).unwrap_or(1))),
             ForegroundEnd::Signalled(number) => Ok(ExitCode::from(u8::try_from(128 + number).unwrap_or(1))),
             ForegroundEnd::Stopped(_) => Err(why_it_ended(&mut foreground).into()),

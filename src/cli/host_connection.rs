@@ -121,7 +121,8 @@ impl HostConnection {
         (self.stream, self.unread)
     }
 
-    fn open(state: &Path) -> Option<HostConnection> {
+    /// Connects to the host of this state directory, if it runs.
+    pub fn open(state: &Path) -> Option<HostConnection> {
         // A path by descriptor is short: the address of a socket has room for 108 bytes.
         let directory = std::fs::File::open(state).ok()?;
         let short = format!("/proc/self/fd/{}/{SOCKET}", directory.as_raw_fd());

@@ -51,6 +51,12 @@ pub struct RunArgs {
     /// Record every request and its answer to FILE
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// A host that it may reach during this run, as in sandbox.network: api.github.com:443, *.example.org
+    #[arg(long, value_name = "HOST", value_delimiter = ',')]
+    network: Vec<String>,
+    /// Use the program's own log-in instead of the gateway, as where there is no key for it
+    #[arg(long)]
+    login: bool,
     /// Show what would be run, and where, and start nothing
     #[arg(long)]
     dry_run: bool,
@@ -69,6 +75,9 @@ impl RunArgs {
         let tree = self.host.root.clone().unwrap_or_else(|| tree_of(&state));
         let profile = plan::profile(name, &tree, spec)?;
         let budget = self.budget.as_deref().map(amount::parse).transpose()?.unwrap_or_default();
+        for rule in &self.network {
+            rule.parse::<acheron_proxy::HostRule>().map_err(|error| error.about("--network"))?;
+        }
         if self.dry_run {
             return plan::show(&self, &directory, &state, &profile);
         }
@@ -81,11 +90,19 @@ impl RunArgs {
             model: self.model.clone(),
             usual_model: profile.model.clone(),
             record: self.record.as_deref().map(std::path::absolute).transpose()?,
+            network: self.network.clone(),
+            login: self.login,
+            login_hosts: profile.login.as_ref().map(|login| login.hosts.clone()).unwrap_or_default(),
         };
         let (mut connection, first) = HostConnection::begin(&state, spec, "run", &request)?;
         let FromHost::Started(started) = first else {
             return Err(Error::internal("the host answered something else").into());
         };
+        let profile = match started.login.is_some() {
+            true => profile.for_login(),
+            false => profile,
+        };
+        summary::print_login(&started);
         let more =
             self.place.additions(self.place.home.as_deref().unwrap_or(&started.home), &plan::home(&directory))?;
         let plan = plan::complete(*started.clone(), &directory, &profile, &found, given, more)?;

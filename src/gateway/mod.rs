@@ -20,11 +20,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::agent::own_model::AgentModels;
+use crate::spec::ModelKind;
 use acheron_base::{Ids, Result};
 use acheron_http::server::{ServedListener, serve};
 use client::ClientGateway;
 pub use client::GatewayTotals;
-use recording::Recorder;
+use recording::{RecordedRun, Recorder};
 pub use request_logs::RequestLogs;
 
 /// The size limit of a request: images and long histories are in it.
@@ -51,6 +52,22 @@ pub struct GatewayClient {
 }
 
 impl Gateway {
+    /// The name by which a program should know the model of its agent. A recording answers only who asks for the same model.
+    /// Blocks.
+    pub fn model_name(&self, agent: &str) -> Result<String> {
+        let model = self.models.described(agent)?;
+        let name = model.name.clone().filter(|_| model.kind != ModelKind::Replay);
+        let recorded = || -> Result<Option<String>> {
+            let Some(file) = model.name.as_deref().filter(|_| model.kind == ModelKind::Replay) else { return Ok(None) };
+            let run = RecordedRun::read(file, &self.models.runtimes.file_text(file)?)?;
+            Ok(run.model().map(str::to_owned))
+        };
+        Ok(match name {
+            Some(name) => name,
+            None => recorded()?.unwrap_or_else(|| "acheron".to_owned()),
+        })
+    }
+
     /// Serves a listener until the guard is dropped. Must be called within a runtime.
     pub fn serve(&self, listener: std::net::TcpListener, client: GatewayClient) -> Result<GatewayGuard> {
         self.models.described(&client.agent)?;

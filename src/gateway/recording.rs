@@ -129,6 +129,11 @@ impl RecordedRun {
         self.exchanges.is_empty()
     }
 
+    /// The model that the program asked for; Gemini's language does not say it in the request.
+    pub fn model(&self) -> Option<&str> {
+        self.exchanges.iter().find_map(|exchange| exchange.request["model"].as_str())
+    }
+
     /// The answer to a request: the first that was not given yet. A program that repeats a request gets the same answer again.
     pub async fn answer(&self, asked: &GatewayRequest) -> Result<&RecordedExchange> {
         let request = compared(asked).await?;

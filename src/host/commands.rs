@@ -1,5 +1,6 @@
 //! The commands that a connection of `host.sock` can begin with. A command is one line here and one file of its own.
 
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -13,12 +14,13 @@ use super::door_listener;
 #[cfg(feature = "door-9p")]
 use super::ninep_listener;
 use super::socket::Lines;
-use super::{HostState, door_tokens, runs};
+use super::{HostState, door_tokens, exec_network, runs};
 use acheron_base::{Error, Result, quoted};
 
 /// Every command.
 const COMMANDS: &[HostCommand] = &[
     runs::COMMAND,
+    exec_network::COMMAND,
     door_tokens::COMMAND,
     #[cfg(feature = "door-mcp")]
     super::door_mcp::COMMAND,
@@ -38,6 +40,8 @@ pub struct HostCommand {
 pub struct CommandSession {
     pub host: Arc<HostState>,
     pub request: Value,
+    /// A descriptor that came with it.
+    pub file: Option<OwnedFd>,
     pub lines: Lines,
     /// Cancelled when the host goes down.
     pub down: CancellationToken,
@@ -66,8 +70,8 @@ impl CommandSession {
 
 /// Serves one connection until its end, or until the host goes down.
 pub async fn serve(host: Arc<HostState>, mut lines: Lines, down: CancellationToken) {
-    let first = match lines.next::<Value>().await {
-        Ok(Some((first, _))) => first,
+    let (first, file) = match lines.next::<Value>().await {
+        Ok(Some(first)) => first,
         Ok(None) => return,
         Err(error) => return refuse(&mut lines, error).await,
     };
@@ -79,7 +83,7 @@ pub async fn serve(host: Arc<HostState>, mut lines: Lines, down: CancellationTok
         return refuse(&mut lines, Error::invalid("the first message is a command: {\"<word>\": {…}}")).await;
     };
     match COMMANDS.iter().find(|command| command.word == word) {
-        Some(command) => (command.serve)(CommandSession { host, request, lines, down }).await,
+        Some(command) => (command.serve)(CommandSession { host, request, file, lines, down }).await,
         None => {
             let said = format!("the host knows no command {}; it is of another version", quoted(&word));
             refuse(&mut lines, Error::unknown_operation(said)).await;

@@ -15,6 +15,7 @@ pub mod door_listener;
 pub mod door_mcp;
 pub mod door_tokens;
 mod edit;
+pub mod exec_network;
 mod health;
 pub mod library;
 mod lifecycle;
@@ -23,6 +24,7 @@ mod meta;
 mod mirror;
 #[cfg(feature = "door-9p")]
 pub mod ninep_listener;
+mod network;
 mod nodes;
 mod pages;
 mod policy_access;
@@ -112,6 +114,7 @@ impl Host {
         let tree = Tree::new(Arc::new(root), host.access.clone()).started_at(host.context.clock.now());
         host.context.set_tree(&tree);
         host.access.tell(&host.context);
+        wiring::serve_networks(&host);
         host.dirs.set_agents(agent_dirs.clone());
         agent_dirs.open(&host)?;
         filling.wait()?;
@@ -256,6 +259,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         runs: Default::default(),
         tokens,
         telemetry: Default::default(),
+        network: Default::default(),
     };
     Ok((state, filling))
 }

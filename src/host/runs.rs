@@ -7,7 +7,7 @@
 pub mod left;
 pub mod messages;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
@@ -18,22 +18,24 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::commands::{self, CommandSession, HostCommand};
+use super::network::{AgentProxy, ProxyTotals};
 use super::socket::Lines;
-use super::{HostState, edit, lifecycle, wiring};
+use super::{HostState, edit, lifecycle, network, wiring};
 use crate::agent::budget::{BudgetLimits, Spent};
 use crate::agent::profiles::Profile;
 use crate::gateway::{GatewayClient, GatewayGuard};
-use crate::services::terminal::{Look, RunningProgram};
+use crate::services::terminal::{Look, PROXY_PORT, RunningProgram};
 use crate::spec::{AgentSpec, Budget, ModelChange, ModelKind, is_id};
-use acheron_base::{Error, Result, blocking, quoted};
+use acheron_base::{Code, Error, Result, blocking, quoted};
+use acheron_proxy::HostRule;
 use messages::{FromHost, ProgramRequest, RunRecord, RunStarted, ToHost};
 
 /// The time after which the watcher of projects has told of a change.
 const LAST_CHANGES: Duration = Duration::from_millis(150);
 
-/// The names of the agents as which programs run now.
+/// The agents as which programs run now, and whether the run has a budget of its own.
 #[derive(Default)]
-pub struct ActiveRuns(Mutex<BTreeSet<String>>);
+pub struct ActiveRuns(Mutex<BTreeMap<String, bool>>);
 
 pub const COMMAND: HostCommand = HostCommand { word: "run", serve: |session| Box::pin(serve(session)) };
 
@@ -72,6 +74,9 @@ struct HostedRun {
     /// For the gateway: the name of the program, and where it is recorded.
     client: GatewayClient,
     gateway: Option<GatewayGuard>,
+    proxy: Option<AgentProxy>,
+    /// Whether the program uses a log-in of its own: the gateway does not serve it.
+    login: bool,
 }
 
 impl HostedRun {
@@ -81,14 +86,19 @@ impl HostedRun {
         let begun = blocking(move || {
             let _inside = inner.context.runtime.enter();
             let project = edit::add_guest(&inner, &request.directory)?;
-            let admitted = admit(&inner, &name, &project, &request).and_then(|before| {
+            let admitted = admit(&inner, &name, &project, &request).and_then(|admitted| {
                 let home = home_of(&inner.paths.state, &name)?;
-                Ok((project.clone(), before, home, request))
+                Ok((project.clone(), admitted, home, request))
             });
             admitted.inspect_err(|_| edit::remove_guest(&inner, &project))
         });
-        let (project, before, home, request) = begun.await.inspect_err(|_| host.runs.leave(&agent))?;
-        let started = HostedRun::started(host, &agent, project.clone(), before.clone(), home, &request).await;
+        let begun = begun.await.inspect_err(|_| {
+            host.network.take_back(&agent);
+            host.runs.leave(&agent);
+        });
+        let (project, admitted, home, request) = begun?;
+        let before = admitted.before.clone();
+        let started = HostedRun::started(host, &agent, project.clone(), admitted, home, &request).await;
         if started.is_err() {
             leave(host, agent, project, before).await;
         }
@@ -99,21 +109,27 @@ impl HostedRun {
         host: &Arc<HostState>,
         agent: &str,
         project: String,
-        before: Option<Profile>,
+        admitted: AdmittedRun,
         home: PathBuf,
         request: &ProgramRequest,
     ) -> Result<HostedRun> {
         let mount = host.mount.get().ok_or_else(|| Error::unavailable("the host has no mount"))?;
         let (inner, name) = (Arc::downgrade(host), agent.to_owned());
         let find = move || wiring::surroundings(&*super::upgrade(&inner)?, &name, Look::Again);
-        let (around, program) = host.shared.programs.begin(agent, find).await?;
+        let (mut around, program) = host.shared.programs.begin(agent, find).await?;
+        // Even where nothing is allowed, so that the record names what was asked for.
+        around.proxy = true;
         let model = host.models().described(agent)?;
+        let (gateway, own) = (host.gateway(), agent.to_owned());
+        let name = blocking(move || gateway.model_name(&own)).await?;
         let started = RunStarted {
             agent: agent.to_owned(),
             project: project.clone(),
             mount: mount.mountpoint().to_owned(),
             home,
-            model: model.name.clone().unwrap_or_else(|| "acheron".to_owned()),
+            model: name,
+            login: admitted.login.clone(),
+            hosts: around.hosts.clone(),
             plan: around.plan(vec![request.program.clone()]),
         };
         let log = host.context.event_logs.of(agent)?;
@@ -121,7 +137,7 @@ impl HostedRun {
             host: host.clone(),
             agent: agent.to_owned(),
             project,
-            before,
+            before: admitted.before,
             spent_before: spent(host, agent),
             events_before: log.last(),
             priced: model.prices.input_per_mtok > 0.0 || model.prices.output_per_mtok > 0.0,
@@ -133,6 +149,8 @@ impl HostedRun {
                 record: request.record.clone(),
             },
             gateway: None,
+            proxy: None,
+            login: admitted.login.is_some(),
         })
     }
 
@@ -166,6 +184,13 @@ impl HostedRun {
 
     /// Answers at a port of the sandbox. A second listener would be a second budget for nobody.
     fn listen(&mut self, port: u16, file: OwnedFd) -> Result<()> {
+        if port == PROXY_PORT {
+            self.proxy = Some(network::serve(&self.host, &self.agent, TcpListener::from(file))?);
+            return Ok(());
+        }
+        if self.login {
+            return Err(Error::invalid(format!("port {port}: a program with a log-in of its own has no gateway")));
+        }
         if self.gateway.is_some() {
             return Err(Error::invalid(format!("port {port}: this run has its gateway already")));
         }
@@ -207,18 +232,21 @@ impl HostedRun {
             money: (spent.money - before.money).max(0.0),
         };
         let changed = changed.into_iter().collect();
-        Ok(RunRecord { spent, priced, changed, more_changed, refused_hosts: Vec::new() })
+        let ProxyTotals { opened: connections, refused: refused_hosts } =
+            self.proxy.as_ref().map(AgentProxy::totals).unwrap_or_default();
+        Ok(RunRecord { spent, priced, changed, more_changed, connections, refused_hosts })
     }
 
     async fn end(self) {
-        let HostedRun { host, agent, project, before, program, gateway, .. } = self;
-        drop((program, gateway));
+        let HostedRun { host, agent, project, before, program, gateway, proxy, .. } = self;
+        drop((program, gateway, proxy));
         leave(&host, agent, project, before).await;
     }
 }
 
 /// Takes away what was made for a run.
 async fn leave(host: &Arc<HostState>, agent: String, project: String, before: Option<Profile>) {
+    host.network.take_back(&agent);
     let inner = host.clone();
     let left = blocking(move || {
         let _inside = inner.context.runtime.enter();
@@ -248,7 +276,7 @@ const ABOUT: &str = "A program of the operator's, run with `acheron run`.";
 impl ActiveRuns {
     /// The name of the agent as which a program will run; no other program runs under it meanwhile.
     fn enter(&self, host: &HostState, request: &ProgramRequest) -> Result<String> {
-        let mut active = self.0.lock();
+        let (mut active, own_budget) = (self.0.lock(), request.budget != BudgetLimits::default());
         if let Some(named) = &request.agent {
             if !is_id(named) {
                 return Err(Error::invalid(format!(
@@ -256,10 +284,11 @@ impl ActiveRuns {
                     quoted(named)
                 )));
             }
-            return match active.insert(named.clone()) {
-                true => Ok(named.clone()),
-                false => Err(Error::busy(format!("a program runs as `{named}` already; name another agent"))),
-            };
+            if active.contains_key(named) {
+                return Err(Error::busy(format!("a program runs as `{named}` already; name another agent")));
+            }
+            active.insert(named.clone(), own_budget);
+            return Ok(named.clone());
         }
         let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c.to_ascii_lowercase() } else { '-' };
         let base: String = request.program.chars().map(plain).take(40).collect();
@@ -268,10 +297,15 @@ impl ActiveRuns {
         let mut names = std::iter::once(base.clone()).chain((2..1000).map(|number| format!("{base}-{number}")));
         // An agent of the mountspec is used only if it is named.
         let spec = host.current.spec();
-        let free = names.find(|name| !spec.agents.contains_key(name) && !active.contains(name));
+        let free = names.find(|name| !spec.agents.contains_key(name) && !active.contains_key(name));
         let name = free.ok_or_else(|| Error::busy("too many programs of this name run"))?;
-        active.insert(name.clone());
+        active.insert(name.clone(), own_budget);
         Ok(name)
+    }
+
+    /// Whether a program runs as this agent with `--budget`.
+    pub fn has_own_budget(&self, agent: &str) -> bool {
+        self.0.lock().get(agent).copied().unwrap_or(false)
     }
 
     fn leave(&self, agent: &str) {
@@ -279,8 +313,16 @@ impl ActiveRuns {
     }
 }
 
-/// Lets the agent in, or gives it the project; returns the profile that it had before.
-fn admit(host: &Arc<HostState>, agent: &str, project: &str, request: &ProgramRequest) -> Result<Option<Profile>> {
+/// What was settled for a run.
+struct AdmittedRun {
+    /// The profile that the agent had before, if it had one.
+    before: Option<Profile>,
+    /// Why the program uses a log-in of its own, if it does.
+    login: Option<String>,
+}
+
+/// Lets the agent in, or gives it the project and the hosts that it may reach.
+fn admit(host: &Arc<HostState>, agent: &str, project: &str, request: &ProgramRequest) -> Result<AdmittedRun> {
     let known = host.profiles.get(agent).ok();
     let entry = host.current.spec().agents.get(agent).cloned();
     let mut profile =
@@ -293,6 +335,7 @@ fn admit(host: &Arc<HostState>, agent: &str, project: &str, request: &ProgramReq
     if !profile.spec.projects.iter().any(|own| own == project) {
         profile.spec.projects.insert(0, project.to_owned());
     }
+    let own_model = profile.spec.model.clone();
     if let Some(word) = &request.model {
         profile.spec.model = model(word)?;
     } else if let Some(word) = &request.usual_model
@@ -301,13 +344,47 @@ fn admit(host: &Arc<HostState>, agent: &str, project: &str, request: &ProgramReq
     {
         profile.spec.model = model(word)?;
     }
+    let login = login(host, &profile, request)?;
+    if login.is_some() {
+        profile.spec.model = own_model;
+    }
+    let hosts = request.network.iter().chain(request.login_hosts.iter().filter(|_| login.is_some()));
+    let rules = hosts.map(|text| text.parse::<HostRule>().map_err(|error| error.about("--network")));
+    host.network.grant(agent, rules.collect::<Result<_>>()?);
     if request.budget != BudgetLimits::default() {
         profile.spec.budget = within(&profile.spec.budget, &spent(host, agent), &request.budget);
     }
     left::note(&host.paths.state, agent, &resting(agent, known.clone()))?;
     // What was not given need not be taken back.
     lifecycle::settle(host, agent, profile).inspect_err(|_| _ = left::done(&host.paths.state, agent))?;
-    Ok(known)
+    Ok(AdmittedRun { before: known, login })
+}
+
+/// Why a program uses a log-in of its own: it is told to, or the gateway has no key for its model.
+fn login(host: &HostState, profile: &Profile, request: &ProgramRequest) -> Result<Option<String>> {
+    let model = host.current.mounted_with.model_of(&profile.spec);
+    let remote = !matches!(model.kind, ModelKind::Script | ModelKind::Replay | ModelKind::External);
+    let why = match (request.login, request.model.is_none() && remote) {
+        (true, _) => "--login".to_owned(),
+        (false, true) if !request.login_hosts.is_empty() => match host.shared.runtimes.server(&model) {
+            Err(error) if error.code == Code::Unavailable => error.message,
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    if request.login_hosts.is_empty() && request.network.is_empty() {
+        let said =
+            format!("nothing is known of the hosts that {} logs in to; name them with --network", request.program);
+        return Err(Error::invalid(said));
+    }
+    if request.budget != BudgetLimits::default() || request.record.is_some() {
+        return Err(Error::invalid(format!(
+            "{} uses a log-in of its own ({why}), and what it asks of its model is not seen here: --budget and --record need \
+             a key",
+            request.program
+        )));
+    }
+    Ok(Some(why))
 }
 
 /// The built-in guide is no model for a program.

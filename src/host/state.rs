@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::health::HostHealth;
 use super::library::LibrarySource as Library;
+use super::network::HostNetwork;
 use super::projects::Projects;
 use super::protected_names::ProtectedNames;
 use super::runs::ActiveRuns;
@@ -50,6 +51,7 @@ pub struct HostState {
     pub tokens: Arc<Tokens>,
     /// Sends traces, if the mountspec names a collector.
     pub telemetry: OnceLock<TraceExport>,
+    pub network: HostNetwork,
 }
 
 /// Where the host's own things are on this machine.

@@ -5,6 +5,7 @@
 //! `model` for their types and checks; it builds nothing.
 
 mod json;
+mod network;
 mod operation_schema;
 mod partial;
 mod project_dir;
@@ -21,6 +22,7 @@ use serde_json::{Value, json};
 pub use crate::contract::ValueFault;
 use crate::contract::{check, schema};
 use acheron_base::{Error, Result};
+pub use network::NetworkAccess;
 use partial::PartialSpec;
 pub use project_dir::{ProjectDir, ServedBy};
 pub use sense::{BUILT_IN, agent_faults, contract_of, effect_of, is_id, notes};

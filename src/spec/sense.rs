@@ -89,6 +89,9 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
             faults.add(&format!("sandbox.system[{at}]"), error.message);
         }
     }
+    for (path, said) in spec.sandbox.network.faults() {
+        faults.add(&path, said);
+    }
     for (name, service) in &spec.services {
         faults.service(&join("services", name), name, service);
     }

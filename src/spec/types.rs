@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::LAYOUT;
+use super::{LAYOUT, NetworkAccess};
 use crate::contract::Effect;
 pub use crate::model::{ModelProtocol, Prices};
 use crate::policy::Rule;
@@ -459,8 +459,8 @@ pub struct Sandbox {
     pub require: Option<acheron_sandbox::Level>,
     /// Run processes even on a machine that cannot confine them; otherwise they are refused.
     pub allow_unconfined: bool,
-    /// Agents whose programs may use the network.
-    pub network: Vec<String>,
+    /// Agents whose programs may use the network: a list for all of it, or a map to the hosts that each may reach.
+    pub network: NetworkAccess,
     /// Directories of this machine that every sandbox shows beside `/usr`, read-only and at the same path, such as
     /// `/opt`. Also mount points below `/usr` that are hidden by default, such as network file systems.
     pub system: Vec<String>,

@@ -43,6 +43,7 @@ mod missing_tools;
 mod model_server;
 mod names;
 mod native_calls;
+mod network;
 mod newcomer;
 mod ninep;
 mod openai;

@@ -299,3 +299,170 @@ fn exec_takes_variables_binds_a_home_and_a_directory() {
         "! error: `/etc` cannot be bound to: it belongs to the sandbox itself\n"
     );
 }
+
+#[test]
+fn a_run_reaches_the_hosts_that_it_is_given_and_names_those_it_was_refused() {
+    let (machine, port) = (Machine::new(), crate::network::server());
+    std::fs::write(machine.at("project/ask.sh"), crate::network::asking(port)).unwrap();
+    let said = machine.said(&["--network", &format!("localhost:{port}"), "--agent", "asker", "bash", "ask.sh"]);
+    assert!(said.starts_with("HTTP/1.1 200 Connection established\nHTTP/1.0 200 OK\nhello\n"), "{said}");
+    for line in [
+        "acheron: 2 connections to the network\n".to_owned(),
+        "acheron: refused: evil.example:443 is not in network\n".to_owned(),
+        "acheron: to allow it: --network evil.example:443,169.254.169.254:80\n".to_owned(),
+        format!(
+            "acheron: or in the mountspec: \"sandbox\": {{\"network\": {{\"asker\":[\"localhost:{port}\",\"evil.example:443\",\"169.254.169.254:80\"]}}}}\n"
+        ),
+    ] {
+        assert!(said.contains(&line), "{line}: {said}");
+    }
+    // What one run was given, the next is not; but it is told of what it asked for.
+    let said = machine.said(&["--agent", "asker", "bash", "ask.sh"]);
+    assert!(said.starts_with(&format!("HTTP/1.1 403 localhost:{port} is not in network\n")), "{said}");
+    assert!(
+        !said.contains("hello") && said.contains(&format!("--network localhost:{port},evil.example:443")),
+        "{said}"
+    );
+    let said = machine.said(&["--network", "https://x/", "true"]);
+    assert!(said.starts_with("error: --network: "), "{said}");
+}
+
+#[test]
+fn a_program_without_a_key_uses_a_login_of_its_own_and_run_says_so() {
+    let (machine, port) = (Machine::new(), crate::network::server());
+    let profile = serde_json::json!({
+        "model": "anthropic:claude-x",
+        "env": {"ANTHROPIC_BASE_URL": "{gateway}", "ANTHROPIC_API_KEY": "{key}"},
+        "login": {"hosts": [format!("localhost:{port}")], "env": {"LOGGED": "in"}},
+    });
+    std::fs::create_dir_all(machine.at("home/.config/acheron/programs")).unwrap();
+    std::fs::write(machine.at("home/.config/acheron/programs/coder.json"), profile.to_string()).unwrap();
+    let script = format!(
+        "#!/bin/bash\necho LOGGED=$LOGGED.$ANTHROPIC_BASE_URL; cat ~/token 2>/dev/null || echo secret > ~/token\n{}",
+        crate::network::asking(port)
+    );
+    machine.program("home/bin/coder", &script);
+    let run = |words: &[&str], key: Option<&str>| {
+        let mut command = machine.run(words);
+        command.env_remove("ANTHROPIC_API_KEY").env_remove("XDG_CONFIG_HOME");
+        if let Some(key) = key {
+            command.env("ANTHROPIC_API_KEY", key);
+        }
+        let output = command.output().unwrap();
+        let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        // The next host is another, with another environment.
+        until("the host has gone", || !machine.mounted());
+        said
+    };
+    let said = run(&["coder"], None);
+    assert!(said.contains("LOGGED=in.\n") && said.contains("hello\n"), "{said}");
+    assert!(
+        said.contains(
+            "acheron: ANTHROPIC_API_KEY is not set; anthropic needs it: coder uses a log-in of its own, which stays in "
+        ) && said
+            .contains(&format!("; it may reach localhost:{port}; connections are counted, tokens and money are not\n"))
+            && said.contains("acheron: 2 connections to the network\n"),
+        "{said}"
+    );
+    // It lasts.
+    assert!(run(&["coder"], None).contains("LOGGED=in.\nsecret\n"));
+    let said = run(&["--budget", "500ktok", "coder"], None);
+    assert!(
+        said.contains("coder uses a log-in of its own") && said.contains("--budget and --record need a key"),
+        "{said}"
+    );
+    // With a key there is the gateway, and no other host.
+    let said = run(&["coder"], Some("sk-real"));
+    assert!(
+        said.contains("LOGGED=.http://127.0.0.1:4141\n") && !said.contains("hello") && !said.contains("log-in"),
+        "{said}"
+    );
+    let said = run(&["--login", "coder"], Some("sk-real"));
+    assert!(
+        said.contains("LOGGED=in.\n") && said.contains("acheron: --login: coder uses a log-in of its own"),
+        "{said}"
+    );
+}
+
+/// Asks the gateway again and again until it is refused, and prints how often it was answered.
+const SPENDER: &str = r#"#!/bin/bash
+body='{"model":"m","messages":[{"role":"user","content":"hi"}],"max_tokens":20}'
+answered=0
+while :; do
+  exec 3<>/dev/tcp/127.0.0.1/4141 || exit 9
+  printf 'POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: %s\r\n\r\n%s' ${#body} "$body" >&3
+  answer=$(cat <&3); exec 3>&-
+  case $answer in *'HTTP/1.1 200'*) answered=$((answered + 1)) ;; *) break ;; esac
+  touch "answered-$ACHERON_AGENT"
+  [ -n "$FOR_EVER" ] && sleep 0.2
+done
+echo "answered $answered"
+echo "$answer" | tail -1
+"#;
+
+#[test]
+fn ten_programs_at_once_keep_their_budgets_and_one_that_is_killed_leaves_nothing() {
+    use crate::upstream::{Told, Upstream};
+    // The hour of it: ACHERON_MANY_SECONDS=3600.
+    let seconds = std::env::var("ACHERON_MANY_SECONDS").ok().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    let until_then = std::time::Instant::now() + std::time::Duration::from_secs(seconds);
+    let machine = Machine::new();
+    let answer = serde_json::json!({"id": "c", "object": "chat.completion", "created": 1, "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "PONG"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 30, "completion_tokens": 10, "total_tokens": 40}});
+    let upstream = Upstream::start(move |_| Told::whole(&answer));
+    let spec = serde_json::json!({"layout": "acheron-1", "agents": {"charon": {}}, "projects": {},
+        "model": {"kind": "openai", "name": "m", "base_url": upstream.url()}});
+    std::fs::write(machine.at("spec.json"), spec.to_string()).unwrap();
+    for name in ["one", "two", "three", "four", "five"] {
+        machine.program(&format!("home/bin/{name}"), SPENDER);
+    }
+    let file = machine.at("spec.json").display().to_string();
+    let start = |number: usize, more: &[&str]| {
+        let (agent, budget) = (format!("agent-{number}"), format!("{}tok", 200 + 40 * number));
+        let name = ["one", "two", "three", "four", "five"][number % 5];
+        let words = [&["--spec", &file, "--agent", &agent, "--budget", &budget], more, &[name]].concat();
+        machine.run(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    loop {
+        let before = upstream.asked().len();
+        let mut killed = machine
+            .run(&["--spec", &file, "--agent", "doomed", "--env", "FOR_EVER=1", "one"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let running: Vec<Child> = (0..9).map(|number| start(number, &[])).collect();
+        until("the doomed one works", || machine.at("project/answered-doomed").exists());
+        let doomed = descendant(killed.id(), "run");
+        let doomed = rustix::process::Pid::from_raw(doomed).unwrap();
+        rustix::process::kill_process(doomed, rustix::process::Signal::KILL).unwrap();
+        killed.wait().unwrap();
+        let mut answered = 0;
+        for (number, child) in running.into_iter().enumerate() {
+            let output = child.wait_with_output().unwrap();
+            let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            let count: u64 = out.lines().find_map(|line| line.strip_prefix("answered ")?.parse().ok()).unwrap_or(0);
+            let budget = 200 + 40 * number as u64;
+            assert!(count > 0 && count * 40 <= budget, "agent-{number}: {count} of {budget}: {out}{err}");
+            assert!(out.contains("run it again with a larger --budget"), "{out}{err}");
+            answered += count;
+        }
+        let asked = upstream.asked().len() - before;
+        assert!(asked as u64 >= answered, "{asked} {answered}");
+        until("the host has gone", || !machine.mounted());
+        // Neither a process nor anything that listens is left: a sandbox's network ends with its last process and listener.
+        let mine = machine.at("").display().to_string();
+        let left = || {
+            let all = std::fs::read_dir("/proc").unwrap().flatten();
+            let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+            let texts = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+            texts.filter(|line| line.contains("acheron") && line.contains(&mine)).collect::<Vec<_>>()
+        };
+        until("all processes have gone", || left().is_empty());
+        _ = std::fs::remove_file(machine.at("project/answered-doomed"));
+        if std::time::Instant::now() >= until_then {
+            break;
+        }
+    }
+}

@@ -23,7 +23,8 @@ impl StreamListener for Heard {
 
 async fn go(plan: &Plan, stdin: &[u8], keep: usize, deadline: Duration) -> Result<ProgramOutcome> {
     let clock = Clock::real();
-    let run = ProgramRun { program: program(), plan, stdin: stdin.to_vec(), deadline, keep, clock: &clock };
+    let run =
+        ProgramRun { program: program(), plan, stdin: stdin.to_vec(), deadline, keep, clock: &clock, running: None };
     run.go(&Heard::default(), std::future::pending()).await
 }
 
@@ -68,8 +69,15 @@ fn cancelling_ends_what_left_its_family_too() {
     let plan = shell(script).bind(shared.path(), "/shared", false);
     let heard = Arc::new(Heard::default());
     let clock = Clock::real();
-    let run =
-        ProgramRun { program: program(), plan: &plan, stdin: Vec::new(), deadline: LONG, keep: 10, clock: &clock };
+    let run = ProgramRun {
+        program: program(),
+        plan: &plan,
+        stdin: Vec::new(),
+        deadline: LONG,
+        keep: 10,
+        clock: &clock,
+        running: None,
+    };
     let cancelled = block(run.go(&*heard, stopped(None, heard.1.notified()))).unwrap_err();
     assert_eq!(cancelled.code, Code::Cancelled);
     assert_eq!(*heard.0.lock(), b"up\n");

@@ -26,7 +26,8 @@ const VOLATILE_KEYS: [&str; 12] = [
 /// The words that stand for what was taken out.
 static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     let all = [
-        (r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
+        // Codex writes the kind of an id before it: `msg_0198c2f4-…`.
+        (r"\b(?:[a-z]{1,12}_)?[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
         (
             r"\b(?:call|toolu|msg|resp|fc|rs|req|chatcmpl|session|ses|sess|item|chat)[_-][A-Za-z0-9]{1,}(?:_\d+)*\b",
             "<id>",

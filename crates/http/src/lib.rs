@@ -1,12 +1,13 @@
-//! The only HTTP client: time-outs, retries, streaming, limits, cancellation; and a small server for programs on this machine
-//! ([`server`]). No other crate uses reqwest or hyper. The client passes the bytes of an answer to a [`BodySink`], or hands
+//! The only HTTP client: time-outs, retries, streaming, limits, cancellation; a small server for programs on this machine
+//! ([`server`]), and a proxy to the hosts that rules name ([`proxy`]). No other crate uses reqwest or hyper. The client passes the bytes of an answer to a [`BodySink`], or hands
 //! out an [`OpenAnswer`], and knows nothing of models or searches. Redirections are not followed,
 //! because a key must not reach another server. A secret is only in the headers: it is redacted from whatever a server
-//! answers. Any crate may use it; it uses only `acheron-base`.
+//! answers. Any crate may use it; it uses only `acheron-base` and `acheron-proxy`.
 
 #![forbid(unsafe_code)]
 
 mod open;
+pub mod proxy;
 pub mod retry;
 #[cfg(feature = "router")]
 pub mod router;

@@ -128,7 +128,7 @@ pub trait RequestHandler: Send + Sync + 'static {
 }
 
 /// A listener that is served. Dropping it closes the listener and all its connections.
-pub struct ServedListener(JoinHandle<()>);
+pub struct ServedListener(pub(super) JoinHandle<()>);
 
 impl Drop for ServedListener {
     fn drop(&mut self) {
@@ -140,19 +140,23 @@ impl Drop for ServedListener {
 pub fn serve(listener: std::net::TcpListener, handler: Arc<impl RequestHandler>) -> Result<ServedListener> {
     listener.set_nonblocking(true)?;
     let listener = TcpListener::from_std(listener)?;
-    Ok(ServedListener(tokio::spawn(accept(listener, handler))))
+    let held = Arc::new(AtomicUsize::new(0));
+    let each = move |stream| connection(stream, handler.clone(), held.clone());
+    Ok(ServedListener(tokio::spawn(accept(listener, each))))
 }
 
 /// The connections are in the set of this task: if it is aborted, they end with it.
-async fn accept(listener: TcpListener, handler: Arc<impl RequestHandler>) {
+pub(super) async fn accept<C: Future<Output = ()> + Send + 'static>(
+    listener: TcpListener,
+    each: impl Fn(tokio::net::TcpStream) -> C,
+) {
     let mut connections = JoinSet::new();
-    let held = Arc::new(AtomicUsize::new(0));
     loop {
         tokio::select! {
             accepted = listener.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
                 Ok((stream, _)) => {
                     _ = stream.set_nodelay(true); // without it, small pieces wait for each other
-                    connections.spawn(connection(stream, handler.clone(), held.clone()));
+                    connections.spawn(each(stream));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");

@@ -37,7 +37,7 @@ pub struct Plan {
     /// Whether the sandbox shares the network of the host; otherwise it has only a loopback device.
     pub network: bool,
     /// Ports of that loopback device at which whoever started the sandbox listens: each listener is made inside and handed
-    /// out. Only a sandbox in the foreground has some.
+    /// out.
     #[serde(default)]
     pub listen: Vec<u16>,
     pub terminal: Terminal,

@@ -8,12 +8,13 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncWriteExt, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 
 use super::confinement::Confinement;
+use super::descriptors;
 use super::level::Level;
 use super::limits::AgentLimits;
 use super::plan::{Plan, SharedLimits, Terminal};
@@ -46,10 +47,12 @@ pub struct Running {
     pub stdout: Option<ChildStdout>,
     /// Its standard error, if piped.
     pub stderr: Option<ChildStderr>,
+    /// The listeners of the plan. Whoever takes them answers what the program connects to.
+    pub listeners: Vec<(u16, OwnedFd)>,
     /// Whether control groups limit all sandboxes of the agent together.
     grouped: bool,
     supervisor: Child,
-    messages: BufReader<OwnedReadHalf>,
+    messages: MessageReader,
     /// Closing it makes the supervisor end the sandbox.
     connection: Option<OwnedWriteHalf>,
     status: Option<ExitStatus>,
@@ -123,9 +126,10 @@ async fn launch(program: &Path, plan: &Plan, streams: Streams) -> Result<Running
         stdin,
         stdout,
         stderr,
+        listeners: Vec::new(),
         grouped: false,
         supervisor,
-        messages: BufReader::new(read),
+        messages: MessageReader { stream: read, unread: Vec::new(), file: None },
         connection: Some(write),
         status: None,
         slot: None,
@@ -152,13 +156,17 @@ impl Running {
         let mut ready = false;
         // Two processes send them, so either may be the first.
         while !ready || self.init == 0 {
-            match self.next_message().await? {
+            match self.messages.next().await? {
                 Some(Message::Init { pid }) => self.init = pid,
                 Some(Message::Ready { confinement, grouped }) => {
                     (self.confinement, self.grouped, ready) = (confinement, grouped, true);
                 }
                 Some(Message::Failed { error }) => return Err(error),
-                Some(Message::Listening { .. }) => (),
+                Some(Message::Listening { port }) => {
+                    let listener = self.messages.file.take();
+                    let listener = listener.ok_or_else(|| Error::internal("a listener came without its descriptor"))?;
+                    self.listeners.push((port, listener));
+                }
                 Some(Message::Ended { status, used }) => self.ended(status, used),
                 None => {
                     let status = self.supervisor.wait().await?;
@@ -169,23 +177,12 @@ impl Running {
         Ok(())
     }
 
-    async fn next_message(&mut self) -> Result<Option<Message>> {
-        let mut line = String::new();
-        match self.messages.read_line(&mut line).await {
-            Ok(0) => Ok(None),
-            // The other end closed with data unread.
-            Err(err) if err.kind() == std::io::ErrorKind::ConnectionReset => Ok(None),
-            Err(err) => Err(err.into()),
-            Ok(_) => serde_json::from_str(&line).map(Some).map_err(|err| Error::internal(format!("sandbox: {err}"))),
-        }
-    }
-
     /// Waits until every process inside has ended. An error says that the program could not be executed.
     ///
     /// The future may be dropped and called again.
     pub async fn wait(&mut self) -> Result<ExitStatus> {
         let mut failed = None;
-        while let Some(message) = self.next_message().await? {
+        while let Some(message) = self.messages.next().await? {
             match message {
                 Message::Ended { status, used } => self.ended(status, used),
                 Message::Failed { error } => failed = Some(error),
@@ -215,6 +212,41 @@ impl Running {
         // Init ends with its supervisor.
         _ = self.supervisor.start_kill();
         self.wait().await
+    }
+}
+
+/// Reads the messages of a sandbox, and the descriptor that may come with one.
+struct MessageReader {
+    stream: OwnedReadHalf,
+    unread: Vec<u8>,
+    /// Received, but not the whole message that it belongs to. The kernel ends a receipt with that message, so there is one
+    /// at a time.
+    file: Option<OwnedFd>,
+}
+
+impl MessageReader {
+    /// The next message; `None` at the end. The future may be dropped and called again.
+    async fn next(&mut self) -> Result<Option<Message>> {
+        loop {
+            if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.unread.drain(..=end).collect();
+                let message = serde_json::from_slice(&line);
+                return message.map(Some).map_err(|err| Error::internal(format!("sandbox: {err}")));
+            }
+            let stream: &UnixStream = self.stream.as_ref();
+            let mut room = [0; 4096];
+            let receive = || descriptors::receive_with(stream.as_fd(), &mut room);
+            match stream.async_io(Interest::READABLE, receive).await {
+                Ok((0, _)) => return Ok(None),
+                Ok((count, file)) => {
+                    self.file = file.or(self.file.take());
+                    self.unread.extend(&room[..count]);
+                }
+                // The other end closed with data unread.
+                Err(err) if err.kind() == std::io::ErrorKind::ConnectionReset => return Ok(None),
+                Err(err) => return Err(err.into()),
+            }
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use acheron_base::{Error, Result, quoted};
 
@@ -28,7 +29,7 @@ const DEPTH: usize = 4;
 
 /// Finds a program by its name in `path`, or at its path.
 pub fn find(name: &str, path: &OsStr) -> Result<FoundProgram> {
-    let link = look_up(name, path).ok_or_else(|| {
+    let link = look_up(name, path).map(|link| behind_shim(&link, path).unwrap_or(link)).ok_or_else(|| {
         Error::not_found(format!("there is no program {} on the PATH: install it, or name its file", quoted(name)))
     })?;
     let mut found = FoundProgram { file: real(&link)?, ..FoundProgram::default() };
@@ -95,7 +96,24 @@ fn interpreter(file: &Path, path: &OsStr) -> Option<PathBuf> {
     }
     // `env -S node --flag`, `env NAME=value python3`
     let name = rest.iter().find(|word| !word.starts_with('-') && !word.contains('='))?;
-    look_up(name, path)
+    look_up(name, path).map(|link| behind_shim(&link, path).unwrap_or(link))
+}
+
+/// The program behind a shim of pyenv, asdf, rbenv or nodenv: a small script that has its manager find the version of this
+/// directory, which could not be found inside. The manager is asked here.
+fn behind_shim(link: &Path, path: &OsStr) -> Option<PathBuf> {
+    if link.parent()?.file_name()? != "shims" {
+        return None;
+    }
+    let mut text = String::new();
+    File::open(link).ok()?.take(1 << 14).read_to_string(&mut text).ok()?;
+    let call = text.lines().rev().find_map(|line| line.trim().strip_prefix("exec "))?;
+    let mut words = call.split_ascii_whitespace().map(|word| word.trim_matches('"'));
+    let (manager, subcommand) = (words.next()?, words.next()?);
+    let manager = look_up(manager, path).filter(|_| subcommand == "exec")?;
+    let output = Command::new(manager).arg("which").arg(link.file_name()?).stdin(Stdio::null()).output().ok()?;
+    let found = PathBuf::from(std::str::from_utf8(&output.stdout).ok()?.trim());
+    (output.status.success() && found.is_absolute() && found.is_file()).then_some(found)
 }
 
 /// The directory that must be shown for a file to work; the file itself where it stands alone.

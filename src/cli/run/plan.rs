@@ -114,7 +114,9 @@ pub fn complete(
             "take the agent out of sandbox.network, or name another agent",
         ));
     }
-    plan.listen = vec![GATEWAY_PORT];
+    if started.login.is_none() {
+        plan.listen.push(GATEWAY_PORT);
+    }
     if let Some((home, _)) = &more.home {
         profile.settle(home, &values)?;
     }
@@ -129,6 +131,7 @@ pub fn show(args: &RunArgs, directory: &Path, state: &Path, profile: &ProgramPro
         args.model.clone().or_else(|| profile.model.clone()).unwrap_or_else(|| "that of the mountspec".to_owned());
     let values = values(model.split_once(':').map_or(model.as_str(), |(_, name)| name), directory);
     let agent = args.agent.clone().unwrap_or_else(|| word(name));
+    let profile = if args.login { &profile.clone().for_login() } else { profile };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = find::find(name, &path);
     let mut lines = Vec::new();
@@ -139,7 +142,10 @@ pub fn show(args: &RunArgs, directory: &Path, state: &Path, profile: &ProgramPro
     }
     lines.push(format!("arguments  {}", profile.arguments(given, &values).join(" ")));
     lines.push(format!("agent      {agent}"));
-    lines.push(format!("model      {model}, behind {}", values.gateway));
+    lines.push(match args.login {
+        true => "model      that of the program's own log-in".to_owned(),
+        false => format!("model      {model}, behind {}", values.gateway),
+    });
     lines.push(format!("budget     {}", args.budget.as_deref().unwrap_or("that of the mountspec")));
     lines.push(format!("directory  {} (writable)", directory.display()));
     let home = args.place.home.clone().unwrap_or_else(|| state.join("agents").join(&agent).join("home"));
@@ -150,7 +156,18 @@ pub fn show(args: &RunArgs, directory: &Path, state: &Path, profile: &ProgramPro
     let variables = profile.variables(&values).into_iter().map(|(name, value)| format!("{name}={value}"));
     lines.extend(variables.chain(args.place.env.iter().cloned()).map(|variable| format!("variable   {variable}")));
     lines.extend(profile.settings.keys().map(|file| format!("settings   ~/{file}")));
-    lines.push("network    none but the gateway".to_owned());
+    let login = profile.login.iter().flat_map(|login| &login.hosts);
+    let hosts: Vec<&str> =
+        args.network.iter().chain(login.clone().filter(|_| args.login)).map(String::as_str).collect();
+    lines.push(match (hosts.is_empty(), args.login) {
+        (true, _) => "network    none but the gateway".to_owned(),
+        (false, true) => format!("network    {}", hosts.join(", ")),
+        (false, false) => format!("network    the gateway, {}", hosts.join(", ")),
+    });
+    let login: Vec<&str> = login.map(String::as_str).collect();
+    if !args.login && !login.is_empty() {
+        lines.push(format!("no key     its own log-in, and {}", login.join(", ")));
+    }
     say(&format!("{}\n", lines.join("\n")));
     Ok(ExitCode::SUCCESS)
 }

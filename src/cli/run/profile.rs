@@ -33,8 +33,21 @@ pub struct ProgramProfile {
     /// Subcommands and flags that make it read its standard input to the end before it begins: it gets none, unless it is
     /// a pipe or a file.
     pub waits_for_input: Vec<String>,
-    /// Hosts that it needs where it is used with a log-in of its own.
+    /// How it is run with a log-in of its own, where there is no key for the gateway.
+    pub login: Option<LoginProfile>,
+}
+
+/// How a program is run with a log-in of its own, which lasts in its home. This takes the place of all that leads it to the
+/// gateway.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoginProfile {
+    /// The hosts of its provider, as in `sandbox.network` of the mountspec.
     pub hosts: Vec<String>,
+    pub env: BTreeMap<String, String>,
+    pub args: Vec<String>,
+    pub unless_given: Vec<Vec<String>>,
+    pub settings: BTreeMap<String, Value>,
 }
 
 /// What the texts of a profile are filled with.
@@ -80,6 +93,12 @@ impl ProgramProfile {
         ];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned()));
         ProgramProfile { env: env.into(), ..ProgramProfile::default() }
+    }
+
+    /// The profile for a program that uses a log-in of its own.
+    pub fn for_login(self) -> ProgramProfile {
+        let LoginProfile { env, args, unless_given, settings, .. } = self.login.clone().unwrap_or_default();
+        ProgramProfile { env, args, unless_given, settings, ..self }
     }
 
     /// The arguments of the program: those of the profile, then the user's.

@@ -40,12 +40,47 @@ fn lines(started: &RunStarted, record: &RunRecord, took: Duration) -> Vec<String
         let more = if count > named.len() as u64 { ", …" } else { "" };
         lines.push(format!("acheron: {} changed: {}{more}", counted(count, "file"), named.join(", ")));
     }
-    for host in &record.refused_hosts {
-        lines.push(format!("acheron: {host} was refused; --network {host} allows it"));
+    if record.connections > 0 || started.login.is_some() {
+        lines.push(format!("acheron: {} to the network", counted(record.connections, "connection")));
+    }
+    lines.extend(refused(started, record));
+    if started.login.is_some() {
+        return lines;
     }
     let record = started.mount.join("agents").join(&started.agent).join("model/requests.ndjson");
     lines.push(format!("acheron: the record is {} while the host runs", pasted(&record)));
     lines
+}
+
+/// The hosts that were refused, and the line of the mountspec that would allow them.
+fn refused(started: &RunStarted, record: &RunRecord) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for refused in &record.refused_hosts {
+        lines.push(format!("acheron: refused: {}", refused.why));
+    }
+    let mut allow: Vec<&str> = record.refused_hosts.iter().filter_map(|refused| refused.allow.as_deref()).collect();
+    allow.dedup();
+    if !allow.is_empty() {
+        let mut all: Vec<&str> = started.hosts.iter().map(String::as_str).chain(allow.iter().copied()).collect();
+        all.dedup();
+        let network = serde_json::json!({ &started.agent: all });
+        lines.push(format!("acheron: to allow it: --network {}", allow.join(",")));
+        lines.push(format!("acheron: or in the mountspec: \"sandbox\": {{\"network\": {network}}}"));
+    }
+    lines
+}
+
+/// Says that a program uses a log-in of its own, and what that means.
+pub fn print_login(started: &RunStarted) {
+    let Some(why) = &started.login else { return };
+    let said = format!(
+        "acheron: {why}: {} uses a log-in of its own, which stays in {}; it may reach {}; connections are counted, tokens and \
+         money are not",
+        started.agent,
+        pasted(&started.home),
+        started.hosts.join(", ")
+    );
+    _ = writeln!(std::io::stderr().lock(), "{}", plain_text::for_stderr(&said));
 }
 
 fn counted(count: u64, what: &str) -> String {

@@ -37,6 +37,15 @@ pub struct ProgramRequest {
     pub usual_model: Option<String>,
     /// Where requests and answers are recorded.
     pub record: Option<PathBuf>,
+    /// Rules for more hosts that it may reach during this run.
+    #[serde(default)]
+    pub network: Vec<String>,
+    /// Whether it uses a log-in of its own even if there is a key for the gateway.
+    #[serde(default)]
+    pub login: bool,
+    /// The hosts that it needs with a log-in of its own.
+    #[serde(default)]
+    pub login_hosts: Vec<String>,
 }
 
 /// From the host to the command.
@@ -61,6 +70,10 @@ pub struct RunStarted {
     pub home: PathBuf,
     /// The model as its provider names it.
     pub model: String,
+    /// Why the program uses a log-in of its own, if it does; there is no gateway then.
+    pub login: Option<String>,
+    /// The rules for the hosts that it may reach.
+    pub hosts: Vec<String>,
     pub plan: Plan,
 }
 
@@ -74,6 +87,18 @@ pub struct RunRecord {
     pub changed: Vec<String>,
     /// The number of files that were changed, where there were too many to name them.
     pub more_changed: u64,
+    /// The number of connections that went through the proxy to the network.
+    pub connections: u64,
     /// Hosts that the program asked for and did not get.
-    pub refused_hosts: Vec<String>,
+    pub refused_hosts: Vec<RefusedHost>,
+}
+
+/// A host that a program asked for and did not get.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RefusedHost {
+    /// `host:port`.
+    pub host: String,
+    pub why: String,
+    /// The rule that would allow it, if there is one.
+    pub allow: Option<String>,
 }

@@ -86,6 +86,7 @@ pub fn of_job(job: &JobRow, records: &[TranscriptRecord]) -> Vec<Span> {
                 spans.push(child(format!("chat {}", said.model), CLIENT, *ms, attributes));
             }
             TranscriptRecord::Intent { call, .. } => called = Some(call),
+            TranscriptRecord::Mail { .. } => (),
             TranscriptRecord::Outcome { ms, result, .. } => {
                 let Some(call) = called.take() else { continue };
                 let tool = call.tool.name();

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use super::AgentEnv;
 use crate::agent::chat::Chat;
-use crate::agent::runtime::Settings;
+use crate::agent::profiles::Profile;
+use crate::agent::runtime::{BudgetSource, Settings};
 use crate::agent::runtimes::budget_of;
 use crate::host::HostState;
 use crate::model::ModelProtocol;
@@ -50,7 +51,11 @@ pub fn settings(host: &HostState, agent: &str, spec: &AgentSpec) -> Result<Setti
     let profile = host.profiles.get(agent);
     settings.paused = profile.as_ref().is_ok_and(|profile| profile.paused);
     settings.parent = profile.as_ref().ok().and_then(|profile| profile.parent.clone());
-    settings.budget_in_mountspec = profile
-        .is_ok_and(|profile| !profile.created && profile.over.as_ref().is_none_or(|entry| entry.budget == spec.budget));
+    let unchanged = |profile: &Profile| profile.over.as_ref().is_none_or(|entry| entry.budget == spec.budget);
+    settings.budget_source = match profile {
+        _ if host.runs.has_own_budget(agent) => BudgetSource::Run,
+        Ok(profile) if !profile.created && unchanged(&profile) => BudgetSource::Mountspec,
+        _ => BudgetSource::Agents,
+    };
     Ok(settings)
 }

@@ -39,7 +39,7 @@ use acheron_vfs::Node;
 pub use crate::services::symbols::open::Filling;
 pub use env::AgentEnv;
 pub use shared::{SharedParts, SharedServices};
-pub use surroundings::{end_outdated_programs, surroundings};
+pub use surroundings::{end_outdated_programs, serve_networks, surroundings};
 
 /// Every service of one agent, one line each, and then those that the mountspec configures.
 pub fn all(env: &AgentEnv) -> Result<Vec<Arc<dyn Serve>>> {

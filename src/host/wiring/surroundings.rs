@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{AgentEnv, sandbox_rules};
-use crate::host::{HostState, binds, protected_paths, sandbox_level, system_paths, upgrade};
+use crate::host::{HostState, binds, network, protected_paths, sandbox_level, system_paths, upgrade};
 use crate::policy::{self, Principal};
 use crate::services::terminal::{self, FindSurroundings, Look, Surroundings};
 use crate::spec::{ProjectDir, ServedBy};
-use acheron_base::Result;
-use acheron_sandbox::{Link, SharedLimits};
+use acheron_base::{Error, Result};
+use acheron_sandbox::{Level, Link, SharedLimits};
 
 /// The surroundings of an agent's programs, asked anew at every start.
 pub fn of(env: &AgentEnv) -> FindSurroundings {
@@ -20,6 +20,8 @@ pub fn of(env: &AgentEnv) -> FindSurroundings {
 /// Ends the programs that could still do what their agents may no longer do: the one place that decides it for sessions,
 /// calls, services and `acheron exec`. Programs that are started from now on have the new plan anyway.
 pub fn end_outdated_programs(host: &HostState) {
+    // Hosts are looked up at each connection, so programs go on, and only their tunnels end.
+    host.network.rules_changed();
     let spec = host.current.spec();
     let names: Vec<&String> = spec.projects.values().flat_map(|project| &project.protected).collect();
     // What an agent makes itself below the top of a project, it keeps until its program ends.
@@ -38,6 +40,16 @@ pub fn end_outdated_programs(host: &HostState) {
             Err(error) => programs.end_where(&agent, |_| Some(error.message.clone())),
         }
     }
+}
+
+/// Serves the sandboxes of all programs that the host itself starts from now on.
+pub fn serve_networks(host: &Arc<HostState>) {
+    let weak = Arc::downgrade(host);
+    host.shared.programs.serve_networks(Box::new(move |agent, listener| {
+        let host = upgrade(&weak)?;
+        let _inside = host.context.runtime.enter();
+        Ok(Box::new(network::serve(&host, agent, listener)?))
+    }));
 }
 
 /// `/projects/<id>/fs`, with the root.
@@ -82,6 +94,13 @@ pub fn surroundings(host: &HostState, agent: &str, look: Look) -> Result<Surroun
             });
         }
     }
+    let (level, hosts) = (sandbox_level::chosen(&current)?, network::rules(host, agent));
+    if level == Level::Landlock && !hosts.is_empty() {
+        return Err(Error::unavailable(format!(
+            "sandbox.network names hosts for {agent}, and a machine without namespaces cannot hold its programs to them; \
+             take the agent out of it"
+        )));
+    }
     let (projects, guards) = sandbox_rules::kept(&policy, agent, projects)?;
     Ok(Surroundings {
         agent: agent.to_owned(),
@@ -96,8 +115,10 @@ pub fn surroundings(host: &HostState, agent: &str, look: Look) -> Result<Surroun
         links,
         system: system_paths::shown(host)?,
         own: system_paths::own(host),
-        network: current.sandbox.network.iter().any(|name| name == agent),
-        level: sandbox_level::chosen(&current)?,
+        network: current.sandbox.network.shares_machine(agent),
+        hosts: hosts.iter().map(ToString::to_string).collect(),
+        proxy: false,
+        level,
         unconfined: current.sandbox.allow_unconfined,
         limits: current.sandbox.limits.clone(),
         together: Some(SharedLimits {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::{ProgramParts, Trust};
 use crate::contract::Contract;
-use crate::services::terminal::{Look, RunningProgram, Surroundings};
+use crate::services::terminal::{Look, RunningProgram, Surroundings, remove_proxy};
 use crate::spec;
 use acheron_base::Result;
 use acheron_base::host_dir::Source;
@@ -80,6 +80,9 @@ impl ProgramLaunch {
         let trust: Trust = (self.parts.trusting)(&self.spec)?;
         let mut plan = around.plan(argv);
         plan.bare = self.spec.unconfined;
+        if plan.bare {
+            remove_proxy(&mut plan);
+        }
         if let Some(first) = directories.first() {
             plan.cwd = if plan.bare { first.clone() } else { inside(0) };
             for (at, source) in directories.into_iter().enumerate() {
@@ -96,7 +99,10 @@ impl ProgramLaunch {
                 // Interpreters load files of the working directory, as `python3 -c` does.
                 plan.cwd = PathBuf::from(HOME);
             }
-            plan.network |= self.spec.network;
+            if self.spec.network {
+                plan.network = true;
+                remove_proxy(&mut plan);
+            }
             plan.env.extend(self.spec.env.clone());
         }
         Ok((plan, running, trust.withheld))

@@ -146,10 +146,11 @@ impl Serve for Program {
         let (plan, running) = self.plan(cx, &call.operation).await?;
         let (deadline, clock) = (operation.deadline, &cx.clock);
         let stdin = call.arguments.to_string().into_bytes();
-        let run = ProgramRun { program: self.launch.init(), plan: &plan, stdin, deadline, keep: LONGEST, clock };
         let listener = StderrListener { cx, lines: Mutex::default() };
         // An unconfined program has the rights of the operator, and never had those of the agent.
         let running = Some(running).filter(|_| !plan.bare);
+        let (program, running_program) = (self.launch.init(), running.as_ref());
+        let run = ProgramRun { program, plan: &plan, stdin, deadline, keep: LONGEST, clock, running: running_program };
         let ran = run.go(&listener, stopped(running.as_ref(), cx.cancelled())).await?;
         if ran.out.truncated {
             return Err(Error::too_large(format!(

@@ -35,8 +35,12 @@ pub async fn start(launch: &ProgramLaunch, agent: &str, log: &Log) -> Result<Ser
     if let Some(why) = withheld {
         log.line(&format!("the server {WITHHELD}: {why}"));
     }
-    let running = acheron_sandbox::start(launch.init(), &plan, Streams::Piped).await?;
-    Ok(ServerProcess { running, program: Some(program).filter(|_| !plan.bare) })
+    let mut running = acheron_sandbox::start(launch.init(), &plan, Streams::Piped).await?;
+    let program = Some(program).filter(|_| !plan.bare);
+    if let Some(program) = &program {
+        program.serve(std::mem::take(&mut running.listeners))?;
+    }
+    Ok(ServerProcess { running, program })
 }
 
 impl ServerProcess {

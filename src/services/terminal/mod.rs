@@ -29,5 +29,5 @@ pub use running_programs::{RunningProgram, RunningPrograms, ended_because, stopp
 pub use service::{FindSurroundings, Look, Terminal, TerminalParts};
 pub use session::{Answered, Facts, Piece, Session};
 pub use shells::Shells;
-pub use surroundings::Surroundings;
+pub use surroundings::{PROXY_PORT, Surroundings, remove_proxy};
 pub use text::{Capture, decoded, shown, whole};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 
+use super::running_programs::RunningProgram;
 use super::text::Capture;
 use acheron_base::{Clock, Error, Result};
 use acheron_sandbox::{ExitStatus, Plan, Streams, start};
@@ -18,6 +19,8 @@ pub struct ProgramRun<'a> {
     /// How much of each stream is kept.
     pub keep: usize,
     pub clock: &'a Clock,
+    /// The entry of the program, with which the ports of its sandbox are served.
+    pub running: Option<&'a RunningProgram>,
 }
 
 /// Receives the output streams as they arrive.
@@ -40,6 +43,9 @@ impl ProgramRun<'_> {
     pub async fn go(self, watch: &dyn StreamListener, stopped: impl Future<Output = Error>) -> Result<ProgramOutcome> {
         let began = self.clock.now_ms();
         let mut running = start(self.program, self.plan, Streams::Piped).await?;
+        if let Some(program) = self.running {
+            program.serve(std::mem::take(&mut running.listeners))?;
+        }
         let (stdin, stdout, stderr) = (running.stdin.take(), running.stdout.take(), running.stderr.take());
         let (mut out, mut err) = (Capture::new(self.keep), Capture::new(self.keep));
         let outcome = {

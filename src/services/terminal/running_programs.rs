@@ -3,8 +3,11 @@
 //! those that could still do what their agent may no longer do ([`lost`](super::lost)). Used by the host and by all that
 //! start programs.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -16,9 +19,16 @@ use acheron_sandbox::Plan;
 /// The number of attempts to start a program while rights change.
 const TRIES: usize = 100;
 
+/// Serves a listener in the sandbox of an agent's program until what it returns is dropped.
+pub type ServeNetwork = Box<dyn Fn(&str, TcpListener) -> Result<NetworkGuard> + Send + Sync>;
+pub type NetworkGuard = Box<dyn Any + Send + Sync>;
+
 /// All running programs.
 #[derive(Default)]
-pub struct RunningPrograms(Mutex<ProgramEntries>);
+pub struct RunningPrograms {
+    entries: Mutex<ProgramEntries>,
+    network: OnceLock<ServeNetwork>,
+}
 
 #[derive(Default)]
 struct ProgramEntries {
@@ -39,10 +49,18 @@ struct ProgramEntry {
 pub struct RunningProgram {
     programs: Arc<RunningPrograms>,
     number: u64,
+    agent: String,
     end: watch::Receiver<Option<String>>,
+    /// What serves the ports of its sandbox.
+    served: Mutex<Vec<NetworkGuard>>,
 }
 
 impl RunningPrograms {
+    /// Names what serves the sandboxes of programs.
+    pub fn serve_networks(&self, network: ServeNetwork) {
+        _ = self.network.set(network); // there is only one
+    }
+
     /// Makes the surroundings of a program that is about to be started, and an entry for it.
     pub async fn begin(
         self: &Arc<Self>,
@@ -50,7 +68,7 @@ impl RunningPrograms {
         find: impl Fn() -> Result<Surroundings> + Clone + Send + 'static,
     ) -> Result<(Surroundings, RunningProgram)> {
         for _ in 0..TRIES {
-            let changes = self.0.lock().changes;
+            let changes = self.entries.lock().changes;
             let around = blocking(find.clone()).await?;
             if let Some(program) = self.enter(changes, agent, around.plan(Vec::new())) {
                 return Ok((around, program));
@@ -62,26 +80,29 @@ impl RunningPrograms {
     /// Makes an entry, unless rights have changed since `changes` were counted.
     fn enter(self: &Arc<Self>, changes: u64, agent: &str, plan: Plan) -> Option<RunningProgram> {
         let (sender, end) = watch::channel(None);
-        let mut entries = self.0.lock();
+        let mut entries = self.entries.lock();
         if entries.changes != changes {
             return None;
         }
         let number = entries.next;
         entries.next += 1;
         entries.all.insert(number, ProgramEntry { agent: agent.to_owned(), plan, end: sender });
-        Some(RunningProgram { programs: self.clone(), number, end })
+        let (programs, agent) = (self.clone(), agent.to_owned());
+        Some(RunningProgram { programs, number, agent, end, served: Mutex::default() })
     }
 
     /// Notes that rights have changed; returns the agents that have programs with older plans.
     pub fn rights_changed(&self) -> BTreeSet<String> {
-        let mut entries = self.0.lock();
+        let mut entries = self.entries.lock();
         entries.changes += 1;
         entries.all.values().map(|entry| entry.agent.clone()).collect()
     }
 
     /// Ends the programs of an agent for which `why` has a reason.
     pub fn end_where(&self, agent: &str, why: impl Fn(&Plan) -> Option<String>) {
-        for entry in self.0.lock().all.values().filter(|entry| entry.agent == agent && entry.end.borrow().is_none()) {
+        for entry in
+            self.entries.lock().all.values().filter(|entry| entry.agent == agent && entry.end.borrow().is_none())
+        {
             if let Some(why) = why(&entry.plan) {
                 entry.end.send_replace(Some(why));
             }
@@ -90,6 +111,16 @@ impl RunningPrograms {
 }
 
 impl RunningProgram {
+    /// Has the listeners of its sandbox served for as long as this lives.
+    pub fn serve(&self, listeners: Vec<(u16, OwnedFd)>) -> Result<()> {
+        for (_, listener) in listeners {
+            let network = self.programs.network.get();
+            let network = network.ok_or_else(|| Error::unavailable("nothing serves the network of this program"))?;
+            self.served.lock().push(network(&self.agent, TcpListener::from(listener))?);
+        }
+        Ok(())
+    }
+
     /// Waits until the program must end; returns the reason.
     pub async fn taken_away(&self) -> String {
         let mut end = self.end.clone();
@@ -118,7 +149,7 @@ pub async fn stopped(program: Option<&RunningProgram>, cancelled: impl Future<Ou
 
 impl Drop for RunningProgram {
     fn drop(&mut self) {
-        self.programs.0.lock().all.remove(&self.number);
+        self.programs.entries.lock().all.remove(&self.number);
     }
 }
 

@@ -109,7 +109,8 @@ impl Session {
     ) -> Result<Arc<Session>> {
         plan.terminal = Terminal::Own;
         let (pty, far) = Pty::open(size)?;
-        let running = start(program, &plan, Streams::Terminal(far)).await?;
+        let mut running = start(program, &plan, Streams::Terminal(far)).await?;
+        running_program.serve(std::mem::take(&mut running.listeners))?;
         let now = clock.now_ms();
         let facts = Facts {
             session_id: id.clone(),

@@ -3,16 +3,21 @@
 
 use serde_json::{Value, json};
 
+use super::surroundings::Surroundings;
 use crate::policy::{Principal, PrincipalCaller};
 use acheron_sandbox::{Level, Plan, Visibility};
 use acheron_vfs::Caller;
 
 /// The plan as a caller may read it.
-pub(super) fn shown(plan: &Plan, caller: &Caller) -> Value {
+pub(super) fn shown(around: &Surroundings, caller: &Caller) -> Value {
+    let plan = &around.plan(vec!["sh".to_owned()]);
     let mut shown = match caller.principal() {
         Principal::Operator => json!(plan),
         _ => inside(plan),
     };
+    if !around.hosts.is_empty() {
+        shown["hosts"] = json!(around.hosts);
+    }
     shown["not_held"] = json!(plan.level.not_held());
     shown
 }

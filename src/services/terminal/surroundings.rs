@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::spec::{ProjectDir, ServedBy};
 use acheron_sandbox::{Bind, Level, Limits, Link, PathRule, Plan, SharedLimits, SystemView};
 
+/// The port of the sandbox's own loopback device at which the proxy answers.
+pub const PROXY_PORT: u16 = 4142;
+
 /// An agent's share of the host, from which every plan is made.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
@@ -24,6 +27,10 @@ pub struct Surroundings {
     /// The host's own paths, which no directory shows that is bound for another reason.
     pub own: Vec<PathBuf>,
     pub network: bool,
+    /// The rules for the hosts that its programs reach by name, through a proxy.
+    pub hosts: Vec<String>,
+    /// Whether there is a proxy even if it lets nothing through, so that it is known what was asked for.
+    pub proxy: bool,
     /// The walls around its programs.
     pub level: Level,
     /// The mountspec allows programs to run where isolation mechanisms are missing.
@@ -39,6 +46,9 @@ impl Surroundings {
         let mut plan = Plan::new(self.agent.clone(), argv);
         (plan.network, plan.unconfined, plan.level) = (self.network, self.unconfined, self.level);
         (plan.limits, plan.together) = (self.limits.clone(), self.together.clone());
+        if !self.network && (self.proxy || !self.hosts.is_empty()) {
+            add_proxy(&mut plan, !self.hosts.is_empty());
+        }
         if let Some(mount) = &self.mount {
             plan.binds.push(tree(mount, &Path::new("agents").join(&self.agent), false));
             for name in &self.shared {
@@ -61,6 +71,33 @@ impl Surroundings {
         plan.links.extend(self.links.iter().cloned());
         plan.cwd = self.projects.first().map_or_else(|| PathBuf::from("/home"), ProjectDir::path);
         plan
+    }
+}
+
+/// Lets a program find the proxy. Programs read the variables in one case or the other; what is on their own loopback device
+/// is not asked of the proxy.
+fn add_proxy(plan: &mut Plan, leads_somewhere: bool) {
+    plan.listen.push(PROXY_PORT);
+    let address = format!("http://127.0.0.1:{PROXY_PORT}");
+    for name in ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"] {
+        plan.env.insert(name.to_owned(), address.clone());
+        plan.env.insert(name.to_ascii_lowercase(), address.clone());
+    }
+    for name in ["NO_PROXY", "no_proxy"] {
+        plan.env.insert(name.to_owned(), "127.0.0.1,localhost,::1".to_owned());
+    }
+    if leads_somewhere {
+        // Node obeys the others only with this one, and prints a warning.
+        plan.env.insert("NODE_USE_ENV_PROXY".to_owned(), "1".to_owned());
+    }
+}
+
+/// Takes the proxy away again, for a program that shares the network of the machine.
+pub fn remove_proxy(plan: &mut Plan) {
+    if plan.listen.contains(&PROXY_PORT) {
+        plan.listen.retain(|port| *port != PROXY_PORT);
+        let ours = |name: &str| name == "NODE_USE_ENV_PROXY" || name.to_ascii_uppercase().ends_with("_PROXY");
+        plan.env.retain(|name, _| !ours(name));
     }
 }
 

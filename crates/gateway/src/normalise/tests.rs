@@ -43,3 +43,10 @@ fn a_difference_names_its_place() {
         assert_eq!(difference(&one, &two).as_deref(), wanted);
     }
 }
+
+#[test]
+fn an_id_goes_with_the_kind_that_stands_before_it() {
+    let body = json!({"input": [{"id": "msg_0198c2f4-6c88-5826-805b-ad0289a434f2", "text": "0198c2f4-6c88-5826-805b-ad0289a434f2"}]});
+    let normal = normalised(body.as_object().unwrap());
+    assert_eq!(normal, json!({"input": [{"id": "<id>", "text": "<id>"}]}));
+}

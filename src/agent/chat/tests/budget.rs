@@ -7,7 +7,7 @@ use super::super::*;
 use super::{World, call, reply, thinking};
 use crate::agent::ask::OpenedModel;
 use crate::agent::budget::BudgetLimits;
-use crate::agent::runtime::Settings;
+use crate::agent::runtime::{BudgetSource, Settings};
 use crate::agent::wake;
 use crate::model::{AnswerPiece, Model, ModelAnswer, ModelRequest};
 use crate::policy::PrincipalCaller;
@@ -82,7 +82,7 @@ async fn what_an_agent_may_use_up_bounds_all_its_turns_together() {
     assert_eq!(world.say("d").await, over);
     world.chat.agent_runtime().change(|settings| settings.total = rounds(6));
     assert_eq!(world.say("e").await, "three\n");
-    let in_mountspec = |settings: &mut Settings| settings.budget_in_mountspec = true;
+    let in_mountspec = |settings: &mut Settings| settings.budget_source = BudgetSource::Mountspec;
     world.chat.agent_runtime().change(in_mountspec);
     let over =
         "ada has used up its rounds; raise agents.ada.budget in the mountspec, or its budget with agents.update\n";

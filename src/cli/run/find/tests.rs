@@ -89,3 +89,22 @@ fn a_script_does_not_have_any_file_bound_by_naming_it_as_its_interpreter() {
     let found = machine.find(script.to_str().unwrap(), &[]);
     assert_eq!(found.binds, [script]);
 }
+
+#[test]
+fn a_shim_leads_to_the_version_that_its_manager_names() {
+    let machine = Machine::new();
+    let version = ".pyenv/versions/3.12.1";
+    let python = machine.file(&format!("{version}/bin/python3"), "ELF");
+    machine.file(&format!("{version}/lib/python3.12/os.py"), "");
+    let shebang = format!("#!{}\n", python.display());
+    let main = machine.file(&format!("{version}/bin/aider"), &shebang);
+    let manager =
+        machine.file(".pyenv/libexec/pyenv", &format!("#!/bin/sh\necho {}/$2\n", python.parent().unwrap().display()));
+    let shim = format!("#!/usr/bin/env bash\nset -e\nexec \"{}\" exec \"$program\" \"$@\"\n", manager.display());
+    machine.file(".pyenv/shims/aider", &shim);
+    let found = machine.find("aider", &[".pyenv/shims"]);
+    assert_eq!((found.file, found.binds), (main, vec![machine.at(version)]));
+    // One whose manager knows nothing stays what it is.
+    let other = machine.file(".pyenv/shims/other", "#!/bin/sh\nexec /nowhere/pyenv exec other\n");
+    assert_eq!(machine.find("other", &[".pyenv/shims"]).file, other);
+}

@@ -40,3 +40,20 @@ fn without_a_mount_and_projects_there_is_only_a_home() {
     let plan = Surroundings { agent: "charon".into(), ..Surroundings::default() }.plan(vec!["true".into()]);
     assert_eq!((plan.binds.len(), plan.cwd.as_path()), (0, Path::new("/home")));
 }
+
+#[test]
+fn a_proxy_comes_with_its_port_and_its_variables_and_goes_with_them() {
+    let around =
+        Surroundings { agent: "charon".into(), hosts: vec!["a.example:443".into()], ..Surroundings::default() };
+    let mut plan = around.plan(vec!["true".into()]);
+    assert_eq!((plan.listen.as_slice(), plan.network), (&[PROXY_PORT][..], false));
+    for name in ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"] {
+        assert_eq!(plan.env[name], "http://127.0.0.1:4142");
+    }
+    assert_eq!(plan.env["NO_PROXY"], "127.0.0.1,localhost,::1");
+    remove_proxy(&mut plan);
+    assert_eq!((plan.listen.len(), plan.env.len()), (0, 0));
+    // Whoever shares the network of the machine needs none.
+    let shared = Surroundings { network: true, ..around }.plan(vec!["true".into()]);
+    assert!(shared.listen.is_empty() && shared.env.is_empty());
+}
