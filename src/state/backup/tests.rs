@@ -31,7 +31,8 @@ fn nothing_that_an_agent_left_in_its_home_leads_out_or_swells() {
     std::fs::write(home.join("kept"), "kept").unwrap();
     std::os::unix::fs::symlink(dir.path().join("secret"), home.join("link")).unwrap();
     std::os::unix::fs::symlink(dir.path(), home.join("deep/up")).unwrap();
-    nix::unistd::mkfifo(&home.join("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let (kind, mode) = (rustix::fs::FileType::Fifo, Mode::RWXU);
+    rustix::fs::mknodat(rustix::fs::CWD, home.join("pipe"), kind, mode, 0).unwrap();
     File::create(home.join("sparse")).unwrap().set_len(1 << 40).unwrap();
     let archive = dir.path().join("copy.tar");
     let left_out = backup(&state, &archive).unwrap();
