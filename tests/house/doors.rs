@@ -155,8 +155,11 @@ fn what_an_agent_may_not_see_does_not_exist_at_any_door() {
     );
     let kernel: BTreeSet<String> = kernel.lines().map(str::to_owned).collect();
     let tops = ["/agents/", "/projects/", "/meta/", "/global/"];
+    // A sandbox shows the files of a project, and not the pages about it.
+    let pages = ["/projects/here/README.md", "/projects/here/meta.json"];
     let wanted: BTreeSet<String> = names
         .iter()
+        .filter(|path| !pages.contains(&path.as_str()))
         .filter(|path| tops.iter().any(|top| path.starts_with(top) && path.as_str() != *top))
         .cloned()
         .collect();

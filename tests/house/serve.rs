@@ -30,7 +30,7 @@ fn a_shell_reads_writes_and_waits_with_curl() {
         ask -r 2-8 $U/fs/README.md; echo
         ask -X POST $U/fs/agents/self/memory/control/create.json -d '{{"kind":"note","name":"ford","content":"At the willow."}}' | jq -r 'keys[]'
         ask $U/fs/agents/self/memory/items/ford/content; echo
-        ask -X POST "$U/fs/agents/self/memory/control/versions.json?wait=30" -d '{{"name":"ford"}}' | jq -c '[.ok, (.result.versions | length)]'
+        ask -X POST "$U/fs/agents/self/memory/control/search.json?wait=30" -d '{{"query":"willow"}}' | jq -c '[.ok, .operation]'
         ask -T - $U/fs/agents/self/memory/items/ford/content <<< "At the oak."
         ask $U/fs/agents/self/memory/items/ford/content
         ask -X POST $U/fs/agents/self/memory/control/create.json -d '{{"kind":"note"}}' | jq -c '[.status, .code, .detail]'
@@ -51,7 +51,7 @@ fn a_shell_reads_writes_and_waits_with_curl() {
             job_id
             location
             At the willow.
-            [true,1]
+            [true,"search"]
             At the oak.
             [400,"invalid_payload","create: content is missing"]
             1
