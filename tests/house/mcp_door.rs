@@ -167,7 +167,8 @@ fn the_python_sdk_drives_the_door_over_http() {
         let words = [&python, "-W", "ignore", &script, mode, &served.url].map(str::to_owned);
         let mut client = patient(&house.here(), &words);
         client.env("TOKEN", token);
-        let said = said(client);
+        // The SDK prints this at the end of each session of the old world: it does not expect 202.
+        let said = said(client).replace("Session termination failed: 202\n", "");
         let expected = format!(
             "{version} ['file_read', 'file_write', 'file_list']\n\
             ['acheron:/AGENTS.md', 'acheron:/README.md', 'acheron:/agents/self/services/SERVICES.json', \
