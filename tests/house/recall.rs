@@ -395,8 +395,8 @@ fn questions_about_the_wiki_are_answered() {
         ls conversations/a/messages | wc -l
         "#,
         expect![[r#"
-            ["semantic/Obol.md",950,"A small coin.",["text","lead","text","lead"]]
-            ["semantic/River.md",142,"Wide and dark. The fare is an [[Obol]].",["linked"]]
+            ["semantic/Obol.md",1244,"A small coin.",["text","lead","text","lead","near"]]
+            ["semantic/River.md",186,"Wide and dark. The fare is an [[Obol]].",["linked"]]
             ["semantic/River.md","River"]
             "forbidden"
             [{"link":"Obol","line":3,"to":"semantic/Obol.md"}]
