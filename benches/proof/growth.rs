@@ -37,7 +37,7 @@ fn pair(much: usize, make: fn(&Path, usize)) -> [TestHost; 2] {
 
 /// Ended jobs in the journal, as an earlier life left them.
 pub fn ended(state: &Path, count: usize) {
-    let store = acheron::state::open(state).expect("a store");
+    let store = crate::method::open_state(state);
     let job = |number: usize| JobRow {
         id: format!("job-01900000-0000-7000-8000-{number:012x}"),
         agent: "charon".into(),

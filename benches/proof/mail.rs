@@ -101,7 +101,7 @@ struct SameRows {
 
 impl SameRows {
     fn new(dir: &Path) -> SameRows {
-        acheron::state::open(dir).expect("a store").close();
+        crate::method::open_state(dir).close();
         let conn = Connection::open(dir.join("acheron.db")).expect("a database");
         for (setting, value) in [("journal_mode", "wal"), ("synchronous", "full")] {
             conn.pragma_update(None, setting, value).expect("a setting");

@@ -114,3 +114,8 @@ pub fn check() {
     let found = summed_up(&[calm, calm, [90.0, 2.0, 7.0], calm, calm]);
     assert_eq!(found, Compared { ratio: 1.5, noise: 1.0, ours: 3.0, base: 2.0 });
 }
+
+/// The database of a state directory that no host uses.
+pub fn open_state(dir: &std::path::Path) -> acheron_store::Store {
+    acheron::state::open(dir, &acheron_base::Clock::real(), &acheron_base::Random::real()).expect("a store").0
+}

@@ -59,7 +59,7 @@ struct SameRows {
 
 impl SameRows {
     fn new(dir: &Path) -> SameRows {
-        acheron::state::open(dir).expect("a store").close();
+        crate::method::open_state(dir).close();
         let file = std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("an entry").path());
         let file = file.into_iter().find(|file| file.extension().is_some_and(|end| end == "db")).expect("a database");
         let conn = Connection::open(file).expect("a database");
@@ -178,7 +178,7 @@ pub fn fill(state: &Path, count: usize) {
 pub fn fill_with(state: &Path, count: usize, made: impl Fn(usize) -> Value) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.expect("a runtime").block_on(async {
-        let (store, clock) = (acheron::state::open(state).expect("a store"), Clock::real());
+        let (store, clock) = (crate::method::open_state(state), Clock::real());
         let access = Arc::new(PolicyAccess::new(Policy::default(), store.clone(), clock.clone()));
         let book = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));

@@ -51,9 +51,7 @@ pub fn rows(run: &Run) -> Vec<Figure> {
 
 async fn measured(count: usize) -> Vec<Figure> {
     let dir = Scratch::new();
-    let store = acheron::state::open(dir.path(), &acheron_base::Clock::real(), &acheron_base::Random::real())
-        .expect("a store")
-        .0;
+    let store = crate::method::open_state(dir.path());
     let symbol_store = SymbolStore::new(Arc::new(Sqlite::new(store)));
     let documents: Vec<(DocumentKind, Value)> =
         (0..count).map(|number| (DocumentKind::Symbol, symbol(number, count))).collect();

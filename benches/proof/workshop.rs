@@ -163,7 +163,7 @@ pub fn serve(dir: &Path, state: &Path) -> io::Result<()> {
     // As `acheron mount` has it.
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let ended: Result<()> = runtime.block_on(async {
-        let (clock, store) = (Clock::real(), acheron::state::open(state)?);
+        let (clock, store) = (Clock::real(), crate::method::open_state(state));
         let access = Arc::new(PolicyAccess::new(Policy::default(), store.clone(), clock.clone()));
         let book = Arc::new(Jobs::new(Arc::new(store.clone()), Ids::new(clock.clone(), Random::real())));
         let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));

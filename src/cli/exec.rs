@@ -9,8 +9,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::place::PlaceArgs;
 use super::host_connection::HostConnection;
+use super::place::PlaceArgs;
 use super::run::{compose, find};
 use super::{CommandResult, Failure, root};
 use crate::host::exec_network::NetworkRequest;

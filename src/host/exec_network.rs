@@ -21,7 +21,8 @@ pub struct NetworkRequest {
 async fn serve(mut session: CommandSession) {
     let request = session.request::<NetworkRequest>();
     let listener = session.file.take().ok_or_else(|| Error::invalid("the request comes without its listener"));
-    let served = request.and_then(|request| network::serve(&session.host, &request.agent, TcpListener::from(listener?)));
+    let served =
+        request.and_then(|request| network::serve(&session.host, &request.agent, TcpListener::from(listener?)));
     let _proxy = match served {
         Ok(proxy) => proxy,
         Err(error) => return session.refuse(error).await,

@@ -22,9 +22,9 @@ mod lifecycle;
 mod mail;
 mod meta;
 mod mirror;
+mod network;
 #[cfg(feature = "door-9p")]
 pub mod ninep_listener;
-mod network;
 mod nodes;
 mod pages;
 mod policy_access;

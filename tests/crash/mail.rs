@@ -100,7 +100,7 @@ fn the_senders_live_here() {
     let begin: BTreeMap<String, u64> = serde_json::from_slice(&fs::read(place.join("begin.json")).unwrap()).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
-        let store = acheron::state::open(&place.join("state")).unwrap();
+        let store = crate::open_state(&place.join("state"));
         let (mailbox, queue) = open(&store);
         let (mailbox, queue) = (Arc::new(mailbox), Arc::new(queue));
         let life = begin["life"];
@@ -210,7 +210,7 @@ fn of_many_messages_and_twenty_kills_none_is_lost_and_none_comes_twice() {
         lives += 1;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-    let store = acheron::state::open(&place.path().join("state")).unwrap();
+    let store = crate::open_state(&place.path().join("state"));
     assert_eq!(acheron::state::faults(&place.path().join("state")).unwrap(), Some(vec![]));
     runtime.block_on(async {
         let (mailbox, queue) = open(&store);
@@ -278,7 +278,7 @@ fn a_take_that_is_killed_at_any_step_has_its_lease_or_nobody_has_it() {
         }
         life.kill();
         fs::remove_file(&arm).unwrap();
-        let store = acheron::state::open(&state).unwrap();
+        let store = crate::open_state(&state);
         let lease: Option<String> = store
             .look(|conn| {
                 Ok(conn.query_row("SELECT lease FROM queue_items WHERE queue = ?1", [&queue], |row| row.get(0))?)

@@ -65,7 +65,7 @@ fn nothing_acknowledged_is_lost_and_nothing_happens_twice() {
 /// What the database says after a kill, before any host has touched it again.
 fn check_database(state: &Path, known: &Acknowledged) {
     assert_eq!(state::faults(state).unwrap(), Some(vec![]));
-    let store = acheron::state::open(state).unwrap();
+    let store = crate::open_state(state);
     let signals: Vec<u64> = store
         .look(|conn| events::since(conn, life::AGENT, 0, steps::ALL))
         .unwrap()
@@ -80,4 +80,9 @@ fn check_database(state: &Path, known: &Acknowledged) {
         assert!(found.is_some(), "the accepted job {job} is not in the journal");
     }
     store.close();
+}
+
+/// The database of a state directory that no host uses.
+fn open_state(dir: &std::path::Path) -> acheron_store::Store {
+    acheron::state::open(dir, &acheron_base::Clock::real(), &acheron_base::Random::real()).unwrap().0
 }

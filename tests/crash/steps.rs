@@ -64,7 +64,7 @@ fn steps_of(effect: &str) -> Vec<String> {
 
 /// What a killed call left in the database: the state of its job, and the number of events about it.
 pub fn left(state: &Path, name: &str) -> Option<(String, usize)> {
-    let store = acheron::state::open(state).unwrap();
+    let store = crate::open_state(state);
     let row = store.look(|conn| jobs::correlated(conn, AGENT, name)).unwrap();
     let told = |id: &str| {
         let all = store.look(|conn| events::since(conn, AGENT, 0, ALL)).unwrap().0;
@@ -77,7 +77,7 @@ pub fn left(state: &Path, name: &str) -> Option<(String, usize)> {
 
 /// Every version of a memory has one event, and every event its version.
 fn check_memory(state: &Path) {
-    let store = acheron::state::open(state).unwrap();
+    let store = crate::open_state(state);
     let versions = store.look(|conn| {
         let sql = "SELECT m.name, v.version FROM memory_versions v JOIN memories m ON m.id = v.memory ORDER BY 1, 2";
         let mut select = conn.prepare(sql)?;

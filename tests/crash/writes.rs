@@ -12,7 +12,7 @@ const KILLS: u32 = 12;
 
 /// The state of the job called `name`, and the kinds of the events about it, before any host has touched them again.
 fn left(state: &Path, name: &str) -> (String, Vec<String>) {
-    let store = acheron::state::open(state).unwrap();
+    let store = crate::open_state(state);
     let row = store.look(|conn| jobs::correlated(conn, AGENT, name)).unwrap().expect("the job is in the journal");
     let all = store.look(|conn| events::since(conn, AGENT, 0, crate::steps::ALL)).unwrap().0;
     let about = all.into_iter().filter(|event| event.path.contains(&row.id));
@@ -23,7 +23,7 @@ fn left(state: &Path, name: &str) -> (String, Vec<String>) {
 
 /// The events about changes at a path.
 fn changes(state: &Path, path: &str) -> Vec<String> {
-    let store = acheron::state::open(state).unwrap();
+    let store = crate::open_state(state);
     let all = store.look(|conn| events::since(conn, AGENT, 0, crate::steps::ALL)).unwrap().0;
     store.close();
     let here = all.into_iter().filter(|event| event.kind == "change" && event.path.contains(path));

@@ -68,7 +68,7 @@ fn a_host_that_is_dropped_is_gone_with_everything_in_it() {
     });
 
     // At once: another host may begin on the same state.
-    drop(acheron::state::open(&state).unwrap());
+    drop(acheron::state::open(&state, &acheron_base::Clock::real(), &acheron_base::Random::real()).unwrap());
 
     // When the threads that were in the middle of something have ended, nothing keeps the rest.
     let end = Instant::now() + GUARD;
