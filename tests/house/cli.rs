@@ -325,7 +325,7 @@ fn the_three_tools_over_standard_input() {
 {"name":"file_write","arguments":{"path":"/agents/self/search_code/control/fly.json","content":"{}"}}
 nonsense
 {"name":"fly"}
-{"id":"last","name":"file_list","arguments":{"path":"/meta","max_entries":1}}
+{"id":"last","name":"file_list","arguments":{"path":"/agents","max_entries":1}}
 CALLS
         "#,
         expect![[r##"
@@ -336,7 +336,7 @@ CALLS
             {"error":{"code":"forbidden","message":"`/agents/self/search_code/control/fly.json` does not exist and cannot be made"}}
             {"error":{"code":"invalid_payload","message":"not a call: expected ident at line 1 column 2; it is {\"name\":\"file_read\",\"arguments\":{\"path\":\"/README.md\"}}"}}
             {"error":{"code":"unknown_operation","message":"there is no tool `fly`; the tools are file_read, file_write and file_list"}}
-            {"id":"last","path":"/meta","entries":[{"path":"/meta/health.json","type":"file","size":0}],"truncated":true}
+            {"id":"last","path":"/agents","entries":[{"path":"/agents/charon","type":"directory","size":0}],"truncated":true}
             = 0
         "##]],
     );
