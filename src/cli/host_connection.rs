@@ -77,13 +77,12 @@ impl HostConnection {
         loop {
             if let Some(mut connection) = HostConnection::open(state) {
                 connection.send(&json!({ word: request }))?;
-                match connection.next::<Value>() {
-                    Ok(Some(mut answer)) => match answer.get_mut("refused").map(Value::take) {
+                // One that says nothing was on its way out.
+                if let Ok(Some(mut answer)) = connection.next::<Value>() {
+                    match answer.get_mut("refused").map(Value::take) {
                         Some(error) => return Err(understood::<Error>(error)?.into()),
                         None => return Ok((connection, understood(answer)?)),
-                    },
-                    // It was on its way out.
-                    Ok(None) | Err(_) => (),
+                    }
                 }
             } else {
                 match start(state, spec) {
