@@ -73,7 +73,7 @@ impl ServiceRegistry {
             {
                 let _placing = host.dirs.placing();
                 let known = host.context.instance(&owner, instance.name()).ok();
-                if !known.is_some_and(|known| Arc::as_ptr(&known) == now.as_ptr()) {
+                if known.is_none_or(|known| Arc::as_ptr(&known) != now.as_ptr()) {
                     return false;
                 }
                 host.context.register(&owner, &instance);

@@ -101,7 +101,9 @@ fn an_agent_sees_nothing_of_the_audit_even_where_a_rule_allows_all_of_meta() {
 fn a_line_that_was_changed_or_cut_off_behind_the_host_is_found() {
     let mut host = TestHost::of(SPEC);
     for n in 0..20 {
-        let call = format!(r#"echo '{{"kind":"note","name":"n{n}","content":"x"}}' > agents/charon/memory/control/create.json"#);
+        let call = format!(
+            r#"echo '{{"kind":"note","name":"n{n}","content":"x"}}' > agents/charon/memory/control/create.json"#
+        );
         assert_eq!(host.says(&call), "");
     }
     let (ok, head) = acheron(&host, &["audit", "head"]);

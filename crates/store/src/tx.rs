@@ -19,8 +19,10 @@ pub struct Tx<'c> {
 #[derive(Default)]
 pub struct LastSteps(RefCell<Vec<LastStep>>);
 
+type LastWork = Box<dyn FnOnce(&Connection) -> Result<()>>;
+
 enum LastStep {
-    Work(Box<dyn FnOnce(&Connection) -> Result<()>>),
+    Work(LastWork),
     Note(String),
 }
 

@@ -28,7 +28,7 @@ pub fn served(host: &Arc<HostState>, scope: ServiceScope, owner: &str) -> Result
     let shown = system_paths::shown(host).unwrap_or_default();
     let serve = |(name, service, mcp): &(&String, &ServiceSpec, &McpSpec)| {
         let source = match &mcp.url {
-            Some(url) => ServerSource::Url(at_url(host, url, mcp)),
+            Some(url) => ServerSource::Url(Box::new(at_url(host, url, mcp))),
             None => {
                 let launch = ProgramLaunch::new(service, programs.clone(), |path: &Path| shown.shows(path));
                 ServerSource::Program(Box::new(launch))

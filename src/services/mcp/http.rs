@@ -41,13 +41,13 @@ struct SessionHeaders {
     protocol: Option<String>,
 }
 
-type Exchange<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+type PendingExchange<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
 impl HttpServer {
     /// Moves messages until the session is over; returns the reason.
     pub async fn drive(&self, peer: &Arc<Peer>, mut out: mpsc::Receiver<Value>, log: &Log) -> Error {
         let headers = Mutex::new(SessionHeaders::default());
-        let mut exchanges: FuturesUnordered<Exchange<'_>> = FuturesUnordered::new();
+        let mut exchanges: FuturesUnordered<PendingExchange<'_>> = FuturesUnordered::new();
         let mut open: HashMap<u64, CancellationToken> = HashMap::new();
         loop {
             let message = tokio::select! {

@@ -136,7 +136,7 @@ impl Peer {
             }
             pending.insert(id, PendingRequest { answer, progress });
         }
-        let _cancelled = CancelOnDrop { peer: self, id, told: method != "initialize" };
+        let _cancelled = CancelRequest { peer: self, id, told: method != "initialize" };
         if self.out.try_send(message::request(id, method, params)).is_err() {
             self.pending.lock().remove(&id);
             let error = Error::unavailable("the server does not read what it is sent");
@@ -160,13 +160,13 @@ impl Peer {
 }
 
 /// Tells the server that an answer is not wanted any more, unless it came.
-struct CancelOnDrop<'a> {
+struct CancelRequest<'a> {
     peer: &'a Peer,
     id: u64,
     told: bool,
 }
 
-impl Drop for CancelOnDrop<'_> {
+impl Drop for CancelRequest<'_> {
     fn drop(&mut self) {
         let open = self.peer.pending.lock().remove(&self.id).is_some();
         if open && self.told {

@@ -63,7 +63,7 @@ pub struct McpServerParts {
 /// Where a server is.
 pub enum ServerSource {
     Program(Box<ProgramLaunch>),
-    Url(HttpServer),
+    Url(Box<HttpServer>),
 }
 
 /// How a server is.
@@ -338,7 +338,7 @@ async fn listen(peer: &Peer) {
         // A server that refuses tells of no changes.
         _ = peer.request("subscriptions/listen", wanted, None).await;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// The lists of a server.
