@@ -127,7 +127,7 @@ mod tests {
         for wrong in ["", "ach_", &word[1..], &format!("{word}0"), &word.to_uppercase()] {
             assert!(tokens.caller(wrong).await.unwrap().is_none(), "{wrong}");
         }
-        assert_eq!(tokens.list().await.unwrap(), [row.clone()]);
+        assert_eq!(tokens.list().await.unwrap(), std::slice::from_ref(&row));
         tokens.revoke(&row.id).await.unwrap();
         assert!(caller.ended.is_cancelled());
         assert!(tokens.caller(&word).await.unwrap().is_none());

@@ -235,8 +235,8 @@ fn what_a_hostile_server_sends_is_bounded() {
             r#"
             {CALL}
             head -7 tools/knot.md; grep "cannot be used" tools/knot-2.md
-            call wide '{{"y":1}}' 2>&1 | cut -c1-100
-            call knot '{{"a":1}}' 2>&1 | cut -c1-100
+            call wide '{{"y":1}}' 2>&1 | cut -c1-100 | sed 's/^environment: line [0-9]*: //'
+            call knot '{{"a":1}}' 2>&1 | cut -c1-100 | sed 's/^environment: line [0-9]*: //'
             "#
         ),
         expect![[r#"
@@ -248,9 +248,9 @@ fn what_a_hostile_server_sends_is_bounded() {
             - `b` (object, required)
             - `c` (array of array of array of array of array of anything)
             The schema of its arguments cannot be used here, because it refers to `http://evil.example/`, which is not part of it; only the server checks it.
-            environment: line 1: echo: write error: Invalid argument
+            echo: write error: Invalid argument
             {"code":"invalid_payload","message":"wide: is nested too deeply; is nested too deeply; is nested too
-            environment: line 1: echo: write error: Invalid argument
+            echo: write error: Invalid argument
             {"code":"invalid_payload","message":"knot: a: must be an object, not a number; b is missing"}
         "#]],
     );

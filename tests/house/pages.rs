@@ -150,6 +150,19 @@ const ELSEWHERE: &[&str] = &[
     "./ns",
     "a/b",
     "node/agent",
+    "/fs/<path>",
+    "/fs/<file>",
+    "/v1/models",
+    "/v1/chat/completions",
+    "/v1/responses",
+    "/v1/traces",
+    "text/event-stream",
+    "application/problem+json",
+    // Of a server of the Model Context Protocol, which this host has none of.
+    "tools/",
+    "tools/<name>.md",
+    "resources/",
+    "jobs/<id>/files/",
     ".git/hooks",
     ".mcp.json",
     ".github/workflows",
@@ -169,7 +182,7 @@ fn every_path_that_a_page_names_is_there() {
         ["phases/runs", "recall/conversations", "recall/sleep", "terminal/sessions", "prompts/templates/review"]
             .map(within),
     );
-    places.push(me.join("events/sources"));
+    places.extend(["events/sources", "queues/names/jobs"].map(|it| me.join(it)));
     let cartridge = top().join("global-library/cartridges/brinewick");
     places.extend([cartridge.join("locations"), cartridge]);
     // The control files, the names of prompts, and the wiki as it lies on the disk.

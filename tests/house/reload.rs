@@ -130,7 +130,7 @@ fn a_faulty_edit_changes_nothing_and_is_told() {
     house.check("ls -d agents/self/old; jq -r .mountspec.error meta/health.json | tail -n +2", expect![[r#"
         agents/self/old
           services.old: unknown key `comand`; did you mean command?
-          services.old: has no command, and is not a built-in service; built-in services are agents, dm, memory, mounts, phases, prompts, recall, search_code, sub_brains, symbols, terminal, web_search
+          services.old: has no command, and is not a built-in service; built-in services are agents, dm, mail, memory, mounts, phases, prompts, queues, recall, search_code, sub_brains, symbols, terminal, web_search
     "#]]);
 }
 
