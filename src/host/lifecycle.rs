@@ -40,7 +40,7 @@ impl AgentLifecycle for Lifecycle {
 fn admit(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     sound(host, id, &profile)?;
     host.profiles.put(id, profile)?;
-    host.access.follow(host.profiles.policy()?);
+    host.access.follow(|| host.profiles.policy())?;
     host.dirs.agents()?.move_in(host, id)
 }
 
@@ -55,7 +55,7 @@ pub fn settle(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
         settings.model = runtimes.chat(id)?.agent_runtime().settings().model;
     }
     host.profiles.put(id, profile.clone())?;
-    host.access.follow(host.profiles.policy()?);
+    host.access.follow(|| host.profiles.policy())?;
     wiring::end_outdated_programs(host);
     runtimes.change(id, settings)?;
     if before.spec.wake != profile.spec.wake || before.spec.budget != profile.spec.budget {
@@ -96,7 +96,7 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
     let (host, id) = (host.clone(), id.to_owned());
     blocking(move || {
         host.profiles.remove(&id, purge)?;
-        host.access.follow(host.profiles.policy()?);
+        host.access.follow(|| host.profiles.policy())?;
         host.context.event_logs.forget(&id);
         host.context.jobs.forget(&id);
         host.shared.runtimes.forget_spending(&id);

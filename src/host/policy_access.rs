@@ -47,9 +47,12 @@ impl PolicyAccess {
         self.policy.read().clone()
     }
 
-    /// Decides by `policy` from now on.
-    pub fn follow(&self, policy: Policy) {
-        *self.policy.write() = Arc::new(policy);
+    /// Decides from now on by the policy that `latest` makes. It is made while nobody else can replace it: of two changes at the
+    /// same time, the later one would otherwise be undone by the earlier.
+    pub fn follow(&self, latest: impl FnOnce() -> Result<Policy>) -> Result<()> {
+        let mut policy = self.policy.write();
+        *policy = Arc::new(latest()?);
+        Ok(())
     }
 
     /// Writes a refusal to the log and the audit, unless its principal has had so many that they are only counted.

@@ -42,7 +42,7 @@ pub fn keep(host: &HostState) -> Result<()> {
         sources.iter().any(|source| path.starts_with(source))
     })?;
     host.profiles.bind_all(rules);
-    host.access.follow(host.profiles.policy()?);
+    host.access.follow(|| host.profiles.policy())?;
     Ok(())
 }
 

@@ -51,6 +51,7 @@ fn the_tree_lists_without_an_error() {
             web_search
 
             meta:
+            audit.ndjson
             health.json
             metrics.json
             ns
