@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{CommandResult, Failure, mount, plain_text, root};
+use super::{CommandResult, Failure, mount, pasted, plain_text, root, say};
 use acheron_base::Error;
 use acheron_fuse::mounts_of;
 
@@ -36,7 +36,7 @@ impl BackupArgs {
         if left_out.len() > SHOWN {
             eprintln!("note: {} more are left out", left_out.len() - SHOWN);
         }
-        println!("{} is a backup of {}", self.file.display(), state.display());
+        say(&format!("{} is a backup of {}\n", self.file.display(), state.display()));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -52,7 +52,11 @@ pub(super) fn state_of(state: Option<PathBuf>, root: Option<PathBuf>) -> Result<
 
 /// The state directory of the only mount, or the default one if nothing is mounted.
 fn only_state() -> Result<PathBuf, Failure> {
-    match mounts_of("acheron")?.as_slice() {
+    let mounts = mounts_of("acheron")?;
+    if let Some(around) = root::around(&mounts) {
+        return mounted_state(&around);
+    }
+    match mounts.as_slice() {
         [] => Ok(mount::default_state()?),
         [only] => mounted_state(&only.path),
         several => {
@@ -67,6 +71,10 @@ fn mounted_state(mountpoint: &Path) -> Result<PathBuf, Failure> {
     let state = root::health(mountpoint).and_then(|health| Some(PathBuf::from(health["state"].as_str()?)));
     state.ok_or_else(|| {
         let said = format!("the mount at {} does not tell its state directory", mountpoint.display());
-        Failure::hint(Error::unavailable(said), "name it with --state DIR")
+        let hint = format!(
+            "name it with --state DIR; `acheron unmount {}` detaches a mount whose host has ended",
+            pasted(mountpoint)
+        );
+        Failure::hint(Error::unavailable(said), hint)
     })
 }

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use super::log_rotation::{LONGEST_LOG, rotate};
 use super::mount::MountArgs;
-use super::{CommandResult, Failure, called, pasted};
+use super::{CommandResult, Failure, called, pasted, say};
 use acheron_base::{Code, Error};
 
 const READY: &str = "ready";
@@ -51,7 +51,7 @@ pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
         let mut pid = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(file)?;
         writeln!(pid, "{}", child.id())?;
         let dir = pasted(&mount.dir);
-        println!("mounted on {}; `{} unmount {dir}` unmounts it", mount.dir.display(), called());
+        say(&format!("mounted on {}; `{} unmount {dir}` unmounts it\n", mount.dir.display(), called()));
         return Ok(ExitCode::SUCCESS);
     }
     _ = child.wait();

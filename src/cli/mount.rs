@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::{CommandResult, Failure, daemon, deadline, log, log_rotation};
+use super::here::{absolute, here};
+use super::{CommandResult, Failure, daemon, deadline, log, log_rotation, say};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, ModelProtocol, Spec};
@@ -49,7 +50,7 @@ impl MountArgs {
         // Only descriptors left by the starter are open yet; programs of this host would inherit them.
         acheron_sandbox::close_others(None);
         allow_more_descriptors();
-        let here = std::env::current_dir()?;
+        let here = here()?;
         if self.spec.is_none() {
             let hint = "acheron mount DIR --spec mountspec/default.json";
             let before = state(self.state.as_deref(), None, &here)?;
@@ -60,7 +61,7 @@ impl MountArgs {
             eprintln!("note: {why}");
         }
         let state = settled(state(self.state.as_deref(), Some(&spec), &here)?);
-        let dir = std::path::absolute(&self.dir)?;
+        let dir = absolute(&self.dir)?;
         if state.starts_with(&dir) {
             let said = format!("the state directory {} is inside the mount point", state.display());
             return Err(Failure::hint(Error::invalid(said), "choose another with --state DIR"));
@@ -121,7 +122,7 @@ impl MountArgs {
 #[cfg(feature = "door-mcp")]
 /// The options of a host that is not mounted.
 pub fn unmounted(named: Option<&Path>, state: &Path) -> Result<Options, Failure> {
-    let here = std::env::current_dir()?;
+    let here = here()?;
     if named.is_none() {
         let hint = "name the mountspec: --spec mountspec/default.json";
         TrustedDefaults::open(state)?.mountspec(&here).map_err(|error| Failure::hint(error, hint))?;
@@ -232,7 +233,7 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
     host.listen().inspect_err(|error| daemon::tell(child, Some(error)))?;
     match child {
         true => daemon::tell(true, None),
-        false => println!("mounted on {}; Ctrl-C unmounts it", dir.display()),
+        false => say(&format!("mounted on {}; Ctrl-C unmounts it\n", dir.display())),
     }
     acheron_fuse::allocator::settle();
     let ended = tokio::select! {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{CommandResult, mount};
+use super::{CommandResult, mount, say};
 
 /// Make a state directory from a backup.
 #[derive(Args)]
@@ -24,7 +24,7 @@ impl RestoreArgs {
             None => mount::default_state()?,
         };
         crate::state::restore::restore(&self.file, &state)?;
-        println!("{} has the state of {}", state.display(), self.file.display());
+        say(&format!("{} has the state of {}\n", state.display(), self.file.display()));
         Ok(ExitCode::SUCCESS)
     }
 }
