@@ -49,6 +49,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/15-audit-chain.sql"),
 ];
 
+/// The version of the tables: how many migrations there are.
+pub const SCHEMA: usize = MIGRATIONS.len();
+
 /// Opens the database of a state directory, applies missing migrations, and goes on with its audit, whose size is returned too.
 pub fn open(dir: &Path, clock: &Clock, random: &Random) -> Result<(Store, AuditSize)> {
     let store = Store::open(dir, MIGRATIONS)?;

@@ -207,6 +207,13 @@ pub fn look_unlocked<T>(dir: &Path, work: impl FnOnce(&Connection) -> Result<T>)
     work(&connect_unlocked(dir)?)
 }
 
+/// Reads a database that nobody uses, such as a copy.
+pub fn look_file<T>(file: &Path, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    let conn = connect(file, BUSY_TIMEOUT)?;
+    conn.pragma_update(None, "query_only", true)?;
+    work(&conn)
+}
+
 /// A read-only connection without the lock.
 fn connect_unlocked(dir: &Path) -> Result<Connection> {
     let path = dir.join(FILE);
