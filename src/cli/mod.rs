@@ -48,10 +48,19 @@ use acheron_base::{Code, Error};
 
 /// An agent host that you can `ls`: mounts a namespace in which chat, jobs, events, memory and terminals are files.
 #[derive(Parser)]
-#[command(name = "acheron", version, max_term_width = 100, after_help = after())]
+#[command(name = "acheron", version = version(), max_term_width = 100, after_help = after())]
 pub struct Cli {
     #[command(subcommand)]
     command: CliCommand,
+}
+
+/// The version, the commit that the program was built from (`ACHERON_COMMIT`, which `scripts/package` sets), and the schema.
+fn version() -> &'static str {
+    static VERSION: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+        let commit = option_env!("ACHERON_COMMIT").unwrap_or("unknown");
+        format!("{} (commit {commit}, schema {})", env!("CARGO_PKG_VERSION"), crate::state::SCHEMA)
+    });
+    &VERSION
 }
 
 const BEGIN: &str = "  mkdir ~/ns && acheron mount ~/ns --daemon

@@ -34,12 +34,13 @@ pub(super) const FORMAT: u64 = 2;
 pub const MOUNTSPEC: &str = "mountspec.json";
 
 /// Files at the top of the state directory that belong to a running process.
-const OF_A_PROCESS: [&str; 7] = [
+const OF_A_PROCESS: [&str; 8] = [
     "acheron.db-wal",
     "acheron.db-shm",
     "acheron.db-journal",
     "acheron.lock",
     "acheron.log",
+    "acheron.log.1",
     "acheron.pid",
     "host.sock",
 ];
@@ -204,7 +205,8 @@ impl StateFiles<'_> {
         names.sort();
         for name in names {
             let of_the_host = |other: &&str| name == Path::new(other);
-            if depth == 0 && OF_A_PROCESS.iter().chain([&DATABASE]).any(of_the_host) {
+            let is_copy = name.to_str().is_some_and(|name| name.starts_with(acheron_store::BEFORE));
+            if depth == 0 && (is_copy || OF_A_PROCESS.iter().chain([&DATABASE]).any(of_the_host)) {
                 continue;
             }
             match self.plan.choice.omits(&name) {

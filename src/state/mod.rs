@@ -19,6 +19,8 @@ pub mod spending;
 mod test_store;
 pub mod tokens;
 pub mod turns;
+#[cfg(test)]
+mod upgrade_tests;
 
 use std::path::Path;
 

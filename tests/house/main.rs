@@ -81,6 +81,7 @@ mod terminal;
 mod test_doors;
 mod test_host;
 mod timeline;
+mod upgrades;
 mod upstream;
 mod web;
 mod workshop;

@@ -163,6 +163,34 @@ fn log_prints_one_readable_line_for_each_thing_with_and_without_a_host() {
     assert!(String::from_utf8_lossy(&ran.stderr).contains("nothing will be added to its log"), "{ran:?} {before}");
 }
 
+#[test]
+fn a_timeline_is_bounded_and_its_older_part_is_a_second_file() {
+    let mut host = house();
+    let noted = |host: &TestHost| {
+        host.inside(async |host| {
+            for from in (0..5_000).step_by(1_000) {
+                let noted = host.state.store.write(move |tx| {
+                    for number in from..from + 1_000 {
+                        let line =
+                            Record::new(number, "promote").with("agent", "charon").with("view", "/projects/p/views/v");
+                        audit::note(tx, &line.with("files", "x".repeat(100)));
+                    }
+                    Ok(())
+                });
+                noted.await.unwrap();
+            }
+        });
+    };
+    noted(&host);
+    let shown = |host: &TestHost| {
+        host.says("cat agents/charon/timeline.ndjson.1 agents/charon/timeline.ndjson | jq -s -c '[length > 1000, length < 4000, .[-1].at_ms]'")
+    };
+    assert_eq!(shown(&host), "[true,true,4999]\n");
+    assert_eq!(host.says("cat agents/charon/timeline.ndjson* | wc -c | awk '{print ($1 <= 524288)}'"), "1\n");
+    host.restart();
+    assert_eq!(shown(&host), "[true,true,4999]\n");
+}
+
 struct Following(Child);
 
 impl Drop for Following {
