@@ -22,6 +22,7 @@ pub mod manual;
 #[cfg(feature = "door-mcp")]
 mod mcp;
 mod mount;
+mod mount_report;
 mod place;
 mod plain_text;
 mod restore;

@@ -7,6 +7,7 @@ use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::here::{absolute, here};
+use super::mount_report::{tell_faults, who_sees};
 use super::{CommandResult, Failure, daemon, deadline, log, log_rotation, say};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
@@ -69,7 +70,7 @@ impl MountArgs {
         if self.daemon {
             // Checked here, because the log of a daemon that does not start has nothing to add.
             acheron_fuse::prepare_mountpoint(&dir, &acheron_fuse::Options::default())?;
-            return daemon::start(&self, &state);
+            return daemon::start(&self, &state, &spec);
         }
         if self.child {
             log_rotation::begin(daemon::log_file(&state));
@@ -222,6 +223,7 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
     let mountpoint = acheron_fuse::prepare_mountpoint(dir, &acheron_fuse::Options::default())
         .inspect_err(|error| daemon::tell(child, Some(error)))?;
     deadline::watch(&mountpoint).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    let seen = who_sees(&options.spec);
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = &said.record {
         host.state.shared.runtimes.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;
@@ -233,7 +235,11 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
     host.listen().inspect_err(|error| daemon::tell(child, Some(error)))?;
     match child {
         true => daemon::tell(true, None),
-        false => say(&format!("mounted on {}; Ctrl-C unmounts it\n", dir.display())),
+        false => {
+            say(&format!("mounted on {}; Ctrl-C unmounts it\n{seen}", dir.display()));
+            let faults = host.state.health.faults();
+            tell_faults(faults.iter().map(String::as_str));
+        }
     }
     acheron_fuse::allocator::settle();
     let ended = tokio::select! {
