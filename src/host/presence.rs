@@ -26,11 +26,13 @@ pub fn directories(spec: &Spec, here: &Path) -> Vec<ValueFault> {
             let message = match directory.metadata() {
                 Ok(meta) if meta.is_dir() => continue,
                 Ok(_) => format!("{} is not a directory", directory.display()),
-                Err(_) if let Some(whole) = meant(&bind.path, std::env::var("HOME").ok().as_deref()) => {
-                    format!("`{}` is taken as it stands: only a shell expands it; write {whole}", bind.path)
-                }
                 Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
-                    format!("there is no directory {}{}", directory.display(), started(&bind.path, here))
+                    match meant(&bind.path, std::env::var("HOME").ok().as_deref()) {
+                        Some(whole) => {
+                            format!("`{}` is taken as it stands: only a shell expands it; write {whole}", bind.path)
+                        }
+                        None => format!("there is no directory {}{}", directory.display(), started(&bind.path, here)),
+                    }
                 }
                 Err(err) => format!("{}: {err}", directory.display()),
             };
