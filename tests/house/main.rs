@@ -3,6 +3,7 @@
 mod agent_turns;
 mod agents;
 mod audit;
+mod backups;
 mod behaviours;
 mod binds;
 mod browsing;
