@@ -58,8 +58,8 @@ const SHOWN: &str = r#"
     echo events; jq -c 'select(.kind == "signal") | .payload.payload' events/log.ndjson
     echo jobs; jq -c '[.state, .operation]' jobs/by/mine/status.json
     echo mail; ls ../styx/mail/inbox | wc -l
-    echo queues; jq -c '[.ready // .items]' queues/names/ferry/status.json
-    echo symbols; ask symbols/control/get '{"id":"coin"}' | jq -c '.name // .symbol.name // .body.name // .'
+    echo queues; jq -c .ready queues/names/ferry/status.json
+    echo symbols; ask symbols/control/get '{"ids":["my-coin-001"]}' | grep -o '"name":"obol"'
     echo prompts; ask prompts/control/override_list '{}' | jq -c '[.[].prompt]'
     echo sub_brains; ask sub_brains/control/list '{}' | jq -c '[.sub_brains[].brain]'
     echo agents; ls ..
@@ -82,7 +82,7 @@ fn what_every_service_keeps_is_in_a_backup_and_comes_back_with_it() {
         echo '{"event_type":"user","payload":"rang"}' > events/control/signal.json
         echo '{"op":"create","arguments":{"kind":"note","name":"oar","content":"long"},"correlation_id":"mine"}' > memory/control/invoke.json
         ask queues/control/put '{"queue":"ferry","body":{"who":"shade"}}'
-        ask symbols/control/upsert '{"symbol":{"id":"coin","name":"obol"}}' > /dev/null
+        ask symbols/control/put '{"body":{"id":"my-coin-001","name":"obol"}}'
         ask prompts/control/override_store '{"prompt":"review/change","change":{"target":"section","path":"look","body":"Look twice."}}'
         ask sub_brains/control/upsert '{"brain":"scout","about":"Looks."}'
         ask agents/control/create '{"agent_id":"ada"}'
