@@ -125,7 +125,13 @@ pub fn backup(state: &Path, file: &Path, plan: BackupPlan<'_>) -> Result<BackupR
 
 /// The last line of the audit in the copy: what comes later can be held against it.
 fn head_of(snapshot: &tempfile::NamedTempFile) -> Result<serde_json::Value> {
-    let found = acheron_store::look_file(snapshot.path(), read::head);
+    let has_audit = "SELECT count(*) FROM sqlite_schema WHERE name = 'audit_head'";
+    let found = acheron_store::look_file(snapshot.path(), |conn| {
+        match conn.query_row(has_audit, [], |row| row.get::<_, usize>(0))? {
+            0 => Ok(None), // of an earlier schema
+            _ => read::head(conn),
+        }
+    });
     Ok(found?.map_or(serde_json::Value::Null, |(head, _)| json!({"seq": head.seq, "hash": head.hash.to_string()})))
 }
 

@@ -1,7 +1,7 @@
 //! Makes a state directory from a backup. Used by `acheron restore`.
 //!
-//! Its checksums are verified before anything is written. An archive may come from anywhere: only plain files and directories are taken, each below the new directory, and the
-//! directory gets its name when it is whole.
+//! Its checksums are verified before anything is written. An archive may come from anywhere: only plain files and directories
+//! are taken, each below the new directory, and the directory gets its name when it is whole.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions};
@@ -36,13 +36,12 @@ pub struct RestoreReport {
 /// Unpacks the backup `file` into `state`, which is absent or empty.
 pub fn restore(file: &Path, state: &Path) -> Result<RestoreReport> {
     vacant(state)?;
-    let archive = File::open(file).map_err(|err| Error::from(err).about(file.display()))?;
+    let mut archive = File::open(file).map_err(|err| Error::from(err).about(file.display()))?;
     let parent = parent(state);
     DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
     // Only its owner may read it; it is removed if this fails.
     let private = Permissions::from_mode(0o700);
     let aside = tempfile::Builder::new().prefix(".acheron-restore-").permissions(private).tempdir_in(parent)?;
-    let mut archive = archive;
     let checked = verify(&archive).and_then(|checked| archive.rewind().map(|()| checked).map_err(Error::from));
     let report = checked.and_then(|checked| unpack(archive, aside.path()).map(|()| checked));
     let report = report.map_err(|error| error.about(file.display()))?;

@@ -37,8 +37,8 @@ fn restored(file: &Path) -> TestHost {
 }
 
 /// Calls a service and returns its answer.
-fn call(host: &TestHost, path: &str, arguments: &str) -> Value {
-    let control = host.root().join("agents").join(path);
+fn call(root: &Path, path: &str, arguments: &str) -> Value {
+    let control = root.join("agents").join(path);
     let mut file = std::fs::File::options().read(true).write(true).open(&control).unwrap();
     file.write_all(arguments.as_bytes()).unwrap_or_else(|error| panic!("{path} {arguments}: {error}"));
     let mut text = String::new();
@@ -120,18 +120,19 @@ fn what_every_service_keeps_is_in_a_backup_and_comes_back_with_it() {
 #[test]
 fn a_backup_under_load_is_of_one_moment() {
     let host = TestHost::of(SPEC);
+    let root = host.root();
     let (stop, written, overridden) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     let dir = tempfile::tempdir().unwrap();
     std::thread::scope(|scope| {
         for writer in 0..3 {
-            let (host, stop, written) = (&host, &stop, &written);
+            let (root, stop, written) = (root.as_path(), &stop, &written);
             scope.spawn(move || {
                 for number in 0.. {
                     if stop.load(Ordering::SeqCst) {
                         return;
                     }
                     let memory = format!(r#"{{"kind":"note","name":"m-{writer}-{number}","content":"x"}}"#);
-                    call(host, "charon/memory/control/create.json", &memory);
+                    call(root, "charon/memory/control/create.json", &memory);
                     written.fetch_add(1, Ordering::SeqCst);
                 }
             });
@@ -144,7 +145,7 @@ fn a_backup_under_load_is_of_one_moment() {
                 let change = format!(
                     r#"{{"prompt":"review/change","change":{{"target":"section","path":"look","body":"version {number}"}}}}"#
                 );
-                call(&host, "styx/prompts/control/override_store.json", &change);
+                call(&root, "styx/prompts/control/override_store.json", &change);
                 overridden.store(number, Ordering::SeqCst);
             }
         });
