@@ -82,12 +82,12 @@ fn draw_agents(screen: &TopScreen, frame: &mut Frame<'_>, area: Rect) {
         ])
     });
     let widths = [
-        Constraint::Fill(2),
+        Constraint::Min(10),
         Constraint::Length(8),
         Constraint::Length(4),
         Constraint::Length(12),
         Constraint::Length(9),
-        Constraint::Fill(2),
+        Constraint::Fill(1),
     ];
     let table = Table::new(rows, widths).header(heading(["AGENT", "STATE", "JOBS", "TOKENS", "MONEY", "MODEL"]));
     frame.render_widget(table, area);
