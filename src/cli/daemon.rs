@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use super::log_rotation::{LONGEST_LOG, rotate};
 use super::mount::MountArgs;
-use super::mount_report::{tell_faults, who_sees};
+use super::mount_report::{tell_faults, tell_who_sees};
 use super::{CommandResult, Failure, called, pasted, root, say};
 use crate::spec::Spec;
 use acheron_base::{Code, Error};
@@ -55,7 +55,7 @@ pub fn start(mount: &MountArgs, state: &Path, spec: &Spec) -> CommandResult {
         let dir = pasted(&mount.dir);
         say(&format!("mounted on {}; `{} unmount {dir}` unmounts it\n", mount.dir.display(), called()));
         if !mount.leased {
-            say(&who_sees(spec));
+            tell_who_sees(spec);
             let health = root::health(&std::path::absolute(&mount.dir)?).unwrap_or_default();
             tell_faults(health["faults"].as_array().into_iter().flatten().filter_map(|fault| fault.as_str()));
         }

@@ -7,7 +7,7 @@ use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::here::{absolute, here};
-use super::mount_report::{tell_faults, who_sees};
+use super::mount_report::{tell_faults, tell_who_sees};
 use super::{CommandResult, Failure, daemon, deadline, log, log_rotation, say};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
@@ -223,7 +223,7 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
     let mountpoint = acheron_fuse::prepare_mountpoint(dir, &acheron_fuse::Options::default())
         .inspect_err(|error| daemon::tell(child, Some(error)))?;
     deadline::watch(&mountpoint).inspect_err(|error| daemon::tell(child, Some(error)))?;
-    let seen = who_sees(&options.spec);
+    let spec = options.spec.clone();
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = &said.record {
         host.state.shared.runtimes.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;
@@ -236,7 +236,8 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
     match child {
         true => daemon::tell(true, None),
         false => {
-            say(&format!("mounted on {}; Ctrl-C unmounts it\n{seen}", dir.display()));
+            say(&format!("mounted on {}; Ctrl-C unmounts it\n", dir.display()));
+            tell_who_sees(&spec);
             let faults = host.state.health.faults();
             tell_faults(faults.iter().map(String::as_str));
         }

@@ -1,13 +1,21 @@
 //! What `acheron mount` says when it is ready: which agent sees which project, and what of the mountspec does not work.
 
-use super::plain_text;
+use std::io::IsTerminal;
+
+use super::{plain_text, say};
 use crate::spec::Spec;
 
 /// The agents that are listed.
 const LISTED: usize = 20;
 
-/// One line per agent.
-pub fn who_sees(spec: &Spec) -> String {
+/// One line per agent, on a terminal: a script reads one line.
+pub fn tell_who_sees(spec: &Spec) {
+    if std::io::stdout().is_terminal() {
+        say(&who_sees(spec));
+    }
+}
+
+fn who_sees(spec: &Spec) -> String {
     let mut text = String::new();
     for (id, agent) in spec.agents.iter().take(LISTED) {
         let seen: Vec<String> = agent.projects.iter().map(|name| project(spec, name)).collect();

@@ -1,5 +1,6 @@
 //! `acheron unmount`.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -20,8 +21,8 @@ pub struct UnmountArgs {
     pub dir: PathBuf,
 }
 
-/// The time after which the user is told what is waited for.
-const SOON: Duration = Duration::from_secs(1);
+/// The time after which the user is told what is waited for: at a terminal, and elsewhere.
+const SOON: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(5)];
 /// The time that a daemon has to unmount.
 const PATIENCE: Duration = Duration::from_secs(15);
 
@@ -39,8 +40,9 @@ impl UnmountArgs {
         };
         _ = kill(pid, Signal::SIGTERM); // it may have gone by itself
         let (begun, mut told) = (Instant::now(), false);
+        let soon = if std::io::stderr().is_terminal() { SOON[0] } else { SOON[1] };
         while begun.elapsed() < PATIENCE {
-            if begun.elapsed() > SOON && !told {
+            if begun.elapsed() > soon && !told {
                 eprintln!("{}", plain_text::for_stderr(&format!("waiting for the host (pid {pid}) to end{under_way}")));
                 told = true;
             }

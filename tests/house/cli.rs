@@ -107,7 +107,6 @@ fn a_daemon_answers_when_its_command_returns_and_is_gone_after_unmount() {
         "#,
         expect![[r#"
             mounted on ns; `acheron unmount ns` unmounts it
-              charon sees here (read-only)
             AGENTS.md
             README.md
             agents
@@ -195,9 +194,7 @@ fn a_dead_mount_is_recovered_also_with_a_shell_inside() {
         "#,
         expect![[r#"
             mounted on ns; `acheron unmount ns` unmounts it
-              charon sees here (read-only)
             mounted on ns; `acheron unmount ns` unmounts it
-              charon sees here (read-only)
             AGENTS.md
             README.md
             agents
@@ -615,18 +612,14 @@ fn a_mount_from_the_home_directory_or_above_binds_nothing_and_says_so() {
         expect![[r#"
             note: no directory is bound, because DIR is your home directory: mount from the directory of a project, or name one in a mountspec
             mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
-              charon sees no project
             []
             note: no directory is bound, because / is above your home directory: mount from the directory of a project, or name one in a mountspec
             mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
-              charon sees no project
             []
             mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
-              charon sees here (read-only)
             ["here"]
             here
             mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
-              a sees all (read-only)
             ["all"]
             all
             = 0
