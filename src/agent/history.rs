@@ -136,6 +136,11 @@ impl History {
         Ok(())
     }
 
+    /// The time of the last turn.
+    pub fn last_ms(&self) -> Option<u64> {
+        self.state().last_ms()
+    }
+
     /// Whether the turn is in the history.
     pub fn has(&self, job_id: &str) -> bool {
         self.state().recent.iter().any(|entry| entry.job_id == job_id)

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::backup::state_of;
-use super::{CommandResult, Failure, say, since};
+use super::{CommandResult, Failure, plain_text, say, since};
 use crate::state::audit::{Verdict, check, read};
 use acheron_base::{Clock, Error};
 
@@ -125,6 +125,7 @@ fn render(line: &Value) -> String {
             fields.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
         }
     };
+    let rest = plain_text::one_line(&rest);
     format!("{} {:<10} {rest}", since::shown(line["at_ms"].as_u64().unwrap_or(0)), text("kind"))
 }
 

@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::here::here;
 use super::{Failure, mount, root};
 use crate::host::SOCKET;
 use acheron_base::{Error, Result};
@@ -39,7 +40,7 @@ impl HostArgs {
     pub fn state(&self) -> Result<PathBuf, Failure> {
         match &self.root {
             Some(dir) => state_at(dir),
-            None => Ok(mount::state(self.state.as_deref(), None, &std::env::current_dir()?)?),
+            None => Ok(mount::state(self.state.as_deref(), None, &here()?)?),
         }
     }
 

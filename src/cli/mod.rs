@@ -1,7 +1,9 @@
 //! The command line: one file per command. Uses every other module; nothing else knows clap.
 
+mod agents;
 mod audit;
 mod backup;
+mod candidates;
 mod chat;
 mod check;
 mod completions;
@@ -9,13 +11,18 @@ mod daemon;
 mod deadline;
 mod doctor;
 mod exec;
+mod here;
 mod host_connection;
+mod host_view;
+mod jobs;
+mod log;
 mod log_rotation;
 mod man;
 pub mod manual;
 #[cfg(feature = "door-mcp")]
 mod mcp;
 mod mount;
+mod mount_report;
 mod place;
 mod plain_text;
 mod restore;
@@ -25,8 +32,10 @@ mod run;
 mod serve;
 mod since;
 mod status;
+mod table;
 mod token;
 mod tool;
+mod top;
 mod unmount;
 mod wait;
 
@@ -40,10 +49,19 @@ use acheron_base::{Code, Error};
 
 /// An agent host that you can `ls`: mounts a namespace in which chat, jobs, events, memory and terminals are files.
 #[derive(Parser)]
-#[command(name = "acheron", version, max_term_width = 100, after_help = after())]
+#[command(name = "acheron", version = version(), max_term_width = 100, after_help = after())]
 pub struct Cli {
     #[command(subcommand)]
     command: CliCommand,
+}
+
+/// The version, the commit that the program was built from (`ACHERON_COMMIT`, which `scripts/package` sets), and the schema.
+fn version() -> &'static str {
+    static VERSION: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+        let commit = option_env!("ACHERON_COMMIT").unwrap_or("unknown");
+        format!("{} (commit {commit}, schema {})", env!("CARGO_PKG_VERSION"), crate::state::SCHEMA)
+    });
+    &VERSION
 }
 
 const BEGIN: &str = "  mkdir ~/ns && acheron mount ~/ns --daemon
@@ -78,6 +96,10 @@ enum CliCommand {
     Tool(tool::ToolArgs),
     Chat(chat::ChatArgs),
     Audit(audit::AuditArgs),
+    Log(log::LogArgs),
+    Agents(agents::AgentsArgs),
+    Jobs(jobs::JobsArgs),
+    Top(top::TopArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
     Check(check::CheckArgs),
@@ -133,6 +155,7 @@ type CommandResult = Result<ExitCode, Failure>;
 
 /// Runs the program. Exit codes: 0 for success, 1 for a failure, 2 for a usage error; `exec` has more.
 pub fn run() -> ExitCode {
+    candidates::answer();
     let cli = Cli::parse();
     let outcome = match cli.command {
         CliCommand::Mount(it) => it.run(),
@@ -141,6 +164,10 @@ pub fn run() -> ExitCode {
         CliCommand::Tool(it) => it.run(),
         CliCommand::Chat(it) => it.run(),
         CliCommand::Audit(it) => it.run(),
+        CliCommand::Log(it) => it.run(),
+        CliCommand::Agents(it) => it.run(),
+        CliCommand::Jobs(it) => it.run(),
+        CliCommand::Top(it) => it.run(),
         CliCommand::Backup(it) => it.run(),
         CliCommand::Restore(it) => it.run(),
         CliCommand::Check(it) => it.run(),

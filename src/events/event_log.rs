@@ -34,11 +34,14 @@ pub struct EventLogs {
     pub quotas: Arc<Quotas>,
     /// The tree whose paths are waited for.
     tree: Arc<OnceLock<WeakTree>>,
+    /// Changes whenever any of them grows.
+    grown: Arc<watch::Sender<u64>>,
 }
 
 impl EventLogs {
     pub fn new(store: Store, clock: Clock) -> Self {
-        EventLogs { all: Mutex::default(), store, clock, quotas: Arc::default(), tree: Arc::default() }
+        let (quotas, tree, grown) = (Arc::default(), Arc::default(), Arc::new(watch::Sender::new(0)));
+        EventLogs { all: Mutex::default(), store, clock, quotas, tree, grown }
     }
 
     /// Sets the tree, which is built after the logs.
@@ -54,9 +57,15 @@ impl EventLogs {
         }
         let mut event_log = EventLog::open(agent, self.store.clone(), self.clock.clone(), self.quotas.clone())?;
         event_log.tree = self.tree.clone();
+        event_log.any_grown = self.grown.clone();
         let event_log = Arc::new(event_log);
         all.insert(agent.to_owned(), event_log.clone());
         Ok(event_log)
+    }
+
+    /// Changes whenever there is another event of any agent.
+    pub fn listen(&self) -> watch::Receiver<u64> {
+        self.grown.subscribe()
     }
 
     pub fn forget(&self, agent: &str) {
@@ -85,6 +94,8 @@ pub struct EventLog {
     /// The bytes of signals by their sender; counted when the first arrives.
     signal_bytes: Mutex<Option<HashMap<String, u64>>>,
     tree: Arc<OnceLock<WeakTree>>,
+    /// That of all logs together.
+    any_grown: Arc<watch::Sender<u64>>,
     pub(super) watched: WatchedPaths,
 }
 
@@ -177,10 +188,23 @@ impl EventLog {
         recent.into_iter().for_each(|event| state.show(event, &shown));
         state.last = last;
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));
-        let changes = Arc::new(watch::Sender::new(0));
+        let (changes, any_grown) = (Arc::new(watch::Sender::new(0)), Arc::new(watch::Sender::new(0)));
         let (turn, signal_bytes) = (AtomicU64::new(0), Mutex::default());
         let (tree, watched) = (Arc::default(), WatchedPaths::default());
-        Ok(EventLog { agent, clock, shown, store, state, changes, turn, quotas, signal_bytes, tree, watched })
+        Ok(EventLog {
+            agent,
+            clock,
+            shown,
+            store,
+            state,
+            changes,
+            turn,
+            quotas,
+            signal_bytes,
+            tree,
+            any_grown,
+            watched,
+        })
     }
 
     /// Whether the tree is built.
@@ -233,6 +257,7 @@ impl EventLog {
     pub(super) fn show(&self, event: Event) {
         self.state().show(event, &self.shown);
         self.wake();
+        self.any_grown.send_modify(|count| *count += 1);
     }
 
     /// Like [`add`](Self::add), without waiting until the event is durable.

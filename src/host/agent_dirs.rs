@@ -76,6 +76,8 @@ impl AgentDirs {
         let env = AgentEnv::new(host, id)?;
         let mut home = Listing::timed(&host.context.clock)
             .file(".ignore", text(super::pages::IGNORE_IN_AGENT))
+            .file("timeline.ndjson", host.timelines.of(id))
+            .file("timeline.ndjson.1", host.timelines.of(id).older())
             .dir("jobs", jobs::files::directory(&host.context.jobs, id))
             .dir("events", events(host, &env.event_log))
             .dir("services", services_directory(host, id));

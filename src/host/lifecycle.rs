@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use super::timelines::REMOVED;
 use super::{HostState, upgrade, wiring};
 use crate::agent::lifecycle::AgentLifecycle;
 use crate::agent::profiles::Profile;
@@ -14,6 +15,7 @@ use crate::agent::runtime::Settings;
 use crate::agent::runtimes::check_wake_rules;
 use crate::policy::Principal;
 use crate::spec::agent_faults;
+use crate::state::audit::{self, Record};
 use acheron_base::{Error, Result, blocking};
 
 /// How long an agent that is taken away may need to come to its end.
@@ -101,11 +103,17 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
         host.context.jobs.forget(&id);
         host.shared.runtimes.forget_spending(&id);
         host.shared.requests.forget(&id);
-        let agent = id.clone();
-        if purge {
-            wiring::before_purge(&host, &id)?;
+        if !purge {
+            return Ok(());
         }
-        if purge { crate::state::purge(&host.store, &id, move |tx| wiring::purge(tx, &agent)) } else { Ok(()) }
+        wiring::before_purge(&host, &id)?;
+        // The audit itself is kept; an agent that gets the name later has a timeline of its own.
+        let removed = Record::new(host.context.clock.now_ms(), REMOVED).with("agent", id.as_str());
+        let agent = id.clone();
+        crate::state::purge(&host.store, &id, move |tx| {
+            audit::note(tx, &removed);
+            wiring::purge(tx, &agent)
+        })
     })
     .await
 }

@@ -66,6 +66,7 @@ pub fn health(host: &Arc<HostState>, caller: &Caller) -> Value {
         "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
         "agents": host.profiles.ids(),
         "mountspec": edited,
+        "mountspec_file": host.paths.mountspec.get(),
     })
 }
 

@@ -16,6 +16,7 @@ pub mod door_mcp;
 pub mod door_tokens;
 mod edit;
 pub mod exec_network;
+mod growth;
 mod health;
 pub mod library;
 mod lifecycle;
@@ -26,6 +27,7 @@ mod network;
 #[cfg(feature = "door-9p")]
 pub mod ninep_listener;
 mod nodes;
+pub mod overview;
 mod pages;
 mod policy_access;
 pub mod presence;
@@ -43,6 +45,7 @@ mod state;
 pub mod system_paths;
 mod telemetry;
 pub mod tidy;
+mod timelines;
 pub mod trusted_defaults;
 mod watch;
 mod wiring;
@@ -223,6 +226,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
     let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
     let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));
     let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));
+    let timelines = timelines::Timelines::open(&store, &audit, &clock)?;
     event_logs.quotas.set(spec.limits);
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
@@ -246,6 +250,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         identity,
         store,
         audit,
+        timelines,
         context,
         access,
         profiles,

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::HostState;
 use crate::jobs::Job;
 use crate::policy::Principal;
+use crate::state::audit::{self, Record};
 use crate::state::{file_plans, jobs as journal};
 use acheron_base::Result;
 use acheron_store::Store;
@@ -26,6 +27,10 @@ pub fn jobs(host: &HostState, decided: BTreeMap<String, Result<Value>>) -> Resul
         let found = journal::recover(commit.tx(), &decided, now)?;
         for row in &found.ended {
             let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
+            let ended =
+                Record::new(now, "ended").with("agent", row.agent.as_str()).with("service", row.service.as_str());
+            let ended = ended.with("operation", row.operation.as_str()).with("job", row.id.as_str());
+            audit::note(commit.tx(), &ended.with("outcome", row.state.name()));
             commit.emit(&logs.of(&row.agent)?, "job", &path, crate::jobs::status_json(row))?;
         }
         Ok(found)

@@ -15,6 +15,7 @@ use super::runs::ActiveRuns;
 use super::service_registry::ServiceRegistry;
 use super::system_paths::SystemPaths;
 use super::telemetry::{self, TraceExport};
+use super::timelines::Timelines;
 use super::wiring::SharedServices;
 use super::{AgentDirs, PolicyAccess, edit, protected_paths};
 use crate::agent::own_model::AgentModels;
@@ -36,6 +37,7 @@ pub struct HostState {
     pub identity: HostIdentity,
     pub store: Store,
     pub audit: AuditSize,
+    pub timelines: Arc<Timelines>,
     pub context: Arc<ServiceContext>,
     pub access: Arc<PolicyAccess>,
     pub profiles: Arc<AgentProfiles>,

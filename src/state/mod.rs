@@ -19,6 +19,8 @@ pub mod spending;
 mod test_store;
 pub mod tokens;
 pub mod turns;
+#[cfg(test)]
+mod upgrade_tests;
 
 use std::path::Path;
 
@@ -48,6 +50,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/14-queues.sql"),
     include_str!("steps/15-audit-chain.sql"),
 ];
+
+/// The version of the tables: how many migrations there are.
+pub const SCHEMA: usize = MIGRATIONS.len();
 
 /// Opens the database of a state directory, applies missing migrations, and goes on with its audit, whose size is returned too.
 pub fn open(dir: &Path, clock: &Clock, random: &Random) -> Result<(Store, AuditSize)> {
