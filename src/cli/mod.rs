@@ -1,5 +1,7 @@
 //! The command line: one file per command. Uses every other module; nothing else knows clap.
 
+#[cfg(feature = "door-acp")]
+mod acp;
 mod audit;
 mod backup;
 mod chat;
@@ -25,6 +27,8 @@ mod run;
 mod serve;
 mod since;
 mod status;
+#[cfg(any(feature = "door-mcp", feature = "door-acp"))]
+mod stdio_door;
 mod token;
 mod tool;
 mod unmount;
@@ -89,6 +93,8 @@ enum CliCommand {
     Token(token::TokenArgs),
     #[cfg(feature = "door-mcp")]
     Mcp(mcp::McpArgs),
+    #[cfg(feature = "door-acp")]
+    Acp(acp::AcpArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -152,6 +158,8 @@ pub fn run() -> ExitCode {
         CliCommand::Token(it) => it.run(),
         #[cfg(feature = "door-mcp")]
         CliCommand::Mcp(it) => it.run(),
+        #[cfg(feature = "door-acp")]
+        CliCommand::Acp(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

@@ -24,6 +24,8 @@ const COMMANDS: &[HostCommand] = &[
     door_tokens::COMMAND,
     #[cfg(feature = "door-mcp")]
     super::door_mcp::COMMAND,
+    #[cfg(feature = "door-acp")]
+    super::door_acp::COMMAND,
     #[cfg(feature = "door-http")]
     door_listener::COMMAND,
     #[cfg(feature = "door-9p")]
