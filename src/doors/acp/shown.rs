@@ -43,7 +43,7 @@ fn call(step: &Value, job: &str, real: &dyn Fn(&str) -> Option<String>) -> AcpTo
         title: one_line(&title, TITLE),
         kind,
         state: CallState::InProgress,
-        locations: found.iter().cloned().filter(|_| arguments["path"].is_string()).chain(outside).collect(),
+        locations: found.iter().filter(|_| arguments["path"].is_string()).cloned().chain(outside).collect(),
         new_text: found.zip(content.map(str::to_owned)),
         input: arguments.clone(),
     }
