@@ -6,6 +6,7 @@ use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 use super::budget::Spent;
+use super::chat_session::ChatSession;
 use super::transcript::TurnSource;
 use acheron_base::{Clock, ConfinedDir, Error, Result};
 use acheron_vfs::{Log, line};
@@ -15,8 +16,9 @@ const OLDER: &str = "history.ndjson.1";
 const CHARGED: &str = "charged.json";
 /// The size at which the file is rotated.
 const LIMIT: u64 = 4 << 20;
-/// The number of turns that a model may be shown again.
+/// The number of turns of one conversation that a model may be shown again, and of all of them together.
 const RECENT: usize = 32;
+const MOST_RECENT: usize = 128;
 
 /// One turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +27,9 @@ pub struct HistoryEntry {
     pub ts_ms: u64,
     pub job_id: String,
     pub source: TurnSource,
+    /// The conversation that it belongs to; the agent's main one otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<ChatSession>,
     pub input: String,
     pub reply: Option<String>,
     pub error: Option<Error>,
@@ -146,10 +151,11 @@ impl History {
         self.state().recent.iter().any(|entry| entry.job_id == job_id)
     }
 
-    /// Inputs and replies, oldest first, without failed turns.
-    pub fn exchanges(&self) -> Vec<(String, String)> {
+    /// Inputs and replies of one conversation, oldest first, without failed turns.
+    pub fn exchanges(&self, session: Option<&ChatSession>) -> Vec<(String, String)> {
         let state = self.state();
-        state.recent.iter().filter_map(|entry| Some((entry.input.clone(), entry.reply.clone()?))).collect()
+        let own = state.recent.iter().filter(|entry| same(entry.session.as_ref(), session));
+        own.filter_map(|entry| Some((entry.input.clone(), entry.reply.clone()?))).collect()
     }
 
     pub fn last(&self) -> Option<HistoryEntry> {
@@ -174,11 +180,22 @@ impl HistoryState {
     fn take(&mut self, entry: HistoryEntry) {
         (self.seq, self.total) = (entry.seq, entry.total);
         self.first_ms.get_or_insert(entry.ts_ms);
-        self.recent.push(entry);
-        if self.recent.len() > RECENT {
-            self.recent.remove(0);
+        let own = |other: &HistoryEntry| same(other.session.as_ref(), entry.session.as_ref());
+        // A conversation pushes out its own turns before those of others.
+        let oldest = match self.recent.iter().filter(|other| own(other)).count() {
+            RECENT.. => self.recent.iter().position(own),
+            _ => (self.recent.len() >= MOST_RECENT).then_some(0),
+        };
+        if let Some(oldest) = oldest {
+            self.recent.remove(oldest);
         }
+        self.recent.push(entry);
     }
+}
+
+/// Whether two turns are of one conversation.
+fn same(one: Option<&ChatSession>, other: Option<&ChatSession>) -> bool {
+    one.map(|session| &session.id) == other.map(|session| &session.id)
 }
 
 #[cfg(test)]

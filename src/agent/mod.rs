@@ -7,6 +7,7 @@
 pub mod ask;
 pub mod budget;
 pub mod chat;
+pub mod chat_session;
 pub mod context;
 mod deviation;
 pub mod history;
@@ -28,5 +29,6 @@ pub mod tools;
 pub mod transcript;
 mod turn;
 pub mod turn_order;
+mod turn_steps;
 pub mod wake;
 mod written_call;

@@ -101,7 +101,7 @@ impl HostConnection {
         }
     }
 
-    #[cfg(feature = "door-mcp")]
+    #[cfg(any(feature = "door-mcp", feature = "door-acp"))]
     /// Begins a command at the host of the state directory, if there is one.
     pub fn join<A: DeserializeOwned>(
         state: &Path,
@@ -117,7 +117,7 @@ impl HostConnection {
         }
     }
 
-    #[cfg(feature = "door-mcp")]
+    #[cfg(any(feature = "door-mcp", feature = "door-acp"))]
     /// The connection itself, and what was read of it beyond the last message.
     pub fn into_stream(self) -> (UnixStream, Vec<u8>) {
         (self.stream, self.unread)

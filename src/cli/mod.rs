@@ -1,6 +1,8 @@
 //! The command line: one file per command. Uses every other module; nothing else knows clap.
 
 mod agents;
+#[cfg(feature = "door-acp")]
+mod acp;
 mod audit;
 mod backup;
 mod candidates;
@@ -33,6 +35,8 @@ mod serve;
 mod since;
 mod status;
 mod table;
+#[cfg(any(feature = "door-mcp", feature = "door-acp"))]
+mod stdio_door;
 mod token;
 mod tool;
 mod top;
@@ -111,6 +115,8 @@ enum CliCommand {
     Token(token::TokenArgs),
     #[cfg(feature = "door-mcp")]
     Mcp(mcp::McpArgs),
+    #[cfg(feature = "door-acp")]
+    Acp(acp::AcpArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -179,6 +185,8 @@ pub fn run() -> ExitCode {
         CliCommand::Token(it) => it.run(),
         #[cfg(feature = "door-mcp")]
         CliCommand::Mcp(it) => it.run(),
+        #[cfg(feature = "door-acp")]
+        CliCommand::Acp(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

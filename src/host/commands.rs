@@ -26,6 +26,8 @@ const COMMANDS: &[HostCommand] = &[
     overview::COMMAND,
     #[cfg(feature = "door-mcp")]
     super::door_mcp::COMMAND,
+    #[cfg(feature = "door-acp")]
+    super::door_acp::COMMAND,
     #[cfg(feature = "door-http")]
     door_listener::COMMAND,
     #[cfg(feature = "door-9p")]

@@ -9,6 +9,8 @@ mod audit_lines;
 pub mod binds;
 mod caller_identity;
 mod commands;
+#[cfg(feature = "door-acp")]
+pub mod door_acp;
 #[cfg(feature = "door-http")]
 pub mod door_listener;
 #[cfg(feature = "door-mcp")]

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::archive;
 use super::cancel::Cancel;
 use super::list::AgentJobs;
+use super::steps;
 use super::{Job, JobEntry, JobOutcome, JobSnapshot, JobStatus, JobStore, Jobs};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller, Link, Listing, Node, VirtualDir, line, live, text, waiting};
@@ -32,7 +33,8 @@ const JOB: &str = "\
 
 `status.json`, `result.txt` and `result.json` wait until the job has ended. `progress.json` does not wait.
 `log.txt` grows while the job runs. `request.json` is the call. `files/` has images and the like that the call
-left, as long as the job is in memory. Write anything to `control/cancel` to stop it.
+left, as long as the job is in memory. A turn has `steps.ndjson`: its thoughts, calls and outcomes as they happen, and
+`steps/README.md` says how to wait for the next. Write anything to `control/cancel` to stop it.
 ";
 
 const CONTROL: &str = "- `cancel`: write anything to stop this job.\n";
@@ -120,6 +122,7 @@ fn job_directory(job: &Arc<Job>, store: &Arc<dyn JobStore>) -> Listing {
         .file("log.txt.1", job.log.older())
         .file("request.json", live(request).modified_at(move || time(created)))
         .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel));
+    let listing = steps::shown(job, listing);
     let files = job.files();
     match files.is_empty() {
         true => listing,

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::JobSteps;
 use crate::contract::Effect;
 use crate::policy::{Principal, PrincipalCaller};
 pub use crate::state::jobs::JobState;
@@ -105,6 +106,8 @@ pub struct Job {
     decision: Mutex<Decision>,
     /// What the call left beside its result, such as an image. They are kept in memory, as the log is.
     files: Mutex<Vec<(String, Bytes)>>,
+    /// The steps of a turn.
+    steps: Option<JobSteps>,
     now: watch::Sender<JobSnapshot>,
 }
 
@@ -119,9 +122,11 @@ impl Job {
             progress: None,
             outcome: None,
         };
+        let steps = (call.service == TURN_SERVICE).then(JobSteps::default);
         Job {
             id,
             call,
+            steps,
             at_once: false,
             created_at_ms: now_ms,
             log: Log::new(LOG, clock.clone()),
@@ -198,6 +203,11 @@ impl Job {
         self.files.lock().clone()
     }
 
+    /// The steps of a turn as they happen; other jobs have none.
+    pub fn steps(&self) -> Option<&JobSteps> {
+        self.steps.as_ref()
+    }
+
     pub fn at_once(self, at_once: bool) -> Self {
         Job { at_once, ..self }
     }
@@ -239,6 +249,7 @@ impl Job {
         self.log.rotate();
         self.log.drop_older();
         self.files.lock().clear();
+        self.steps().inspect(|steps| steps.clear());
         self.update(|now| now.outcome = Some(Arc::new(Err(Error::budget_exceeded(message)))));
     }
 

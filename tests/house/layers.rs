@@ -20,8 +20,16 @@ const NAMED_IN: [(&str, &[&str]); 8] = [
 ];
 
 /// The cores of services: their only crate of ours is `acheron-base`, and of that they use the error, the scanner of replies, the decoder of events, the count of tokens and the nearest name.
-const CORES: [&str; 7] =
-    ["crates/audit", "crates/dm", "crates/gateway", "crates/mcp", "crates/prompts", "crates/proxy", "crates/recall"];
+const CORES: [&str; 8] = [
+    "crates/acp",
+    "crates/audit",
+    "crates/dm",
+    "crates/gateway",
+    "crates/mcp",
+    "crates/prompts",
+    "crates/proxy",
+    "crates/recall",
+];
 
 /// The code of a file, without comments: those may name anything.
 fn code(text: &str) -> String {

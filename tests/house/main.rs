@@ -1,5 +1,6 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
+mod acp_door;
 mod agent_turns;
 mod agents;
 mod audit;

@@ -32,7 +32,8 @@ A conversation with the agent.
 
 const CONTROL: &str = "\
 - `input`: write a message to the agent. The agent itself cannot.
-- `input.json`: the same as an object with `input`. A `correlation_id` in `_meta` names its job; on the same handle the answer has
+- `input.json`: the same as an object with `input`. `session` with an `id` makes it a turn of a conversation of that name, which
+  remembers its own turns only. A `correlation_id` in `_meta` names its job; on the same handle the answer has
   `reply`, `error` and `spent`.
 - `reply`: the agent writes its reply, which ends its turn. From a program outside it answers the oldest turn.
 - `reply.json`: an object with `turn` and `reply` answers that turn and no other.
