@@ -2,6 +2,8 @@
 
 mod agent_turns;
 mod agents;
+mod approval_doors;
+mod approvals;
 mod audit;
 mod behaviours;
 mod binds;

@@ -184,6 +184,7 @@ impl Chat {
             correlation_id,
             principal,
             arguments,
+            asks: false,
         }
     }
 

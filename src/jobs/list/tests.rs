@@ -28,6 +28,7 @@ fn call(effect: Effect, number: usize) -> Call {
         correlation_id: Some(format!("mine-{number}")),
         principal: Principal::Operator,
         arguments: Value::Null,
+        asks: false,
     }
 }
 

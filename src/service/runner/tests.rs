@@ -17,6 +17,7 @@ fn call(effect: Effect, idempotent: bool) -> Call {
         correlation_id: None,
         principal: Principal::Operator,
         arguments: Value::Null,
+        asks: false,
     }
 }
 
