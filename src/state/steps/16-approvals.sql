@@ -21,3 +21,8 @@ CREATE TABLE approval_exceptions (
 ALTER TABLE jobs ADD COLUMN approval TEXT;
 DROP INDEX jobs_unsettled;
 CREATE INDEX jobs_unsettled ON jobs (state, id) WHERE state IN ('queued', 'running', 'waiting_for_approval');
+-- The key that signs the links that are sent out with requests.
+CREATE TABLE approval_key (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    key BLOB NOT NULL
+) STRICT, WITHOUT ROWID;
