@@ -21,6 +21,9 @@ pub struct Approval {
     pub request: Request,
     pub created_at_ms: u64,
     pub expires_at_ms: u64,
+    hash: String,
+    /// The bytes that it takes in memory, about.
+    bytes: usize,
     /// The jobs that wait for it, in the order in which they came.
     jobs: Mutex<Vec<String>>,
     now: watch::Sender<ApprovalStatus>,
@@ -30,13 +33,23 @@ impl Approval {
     pub(super) fn new(id: String, request: Request, created_at_ms: u64, expires_at_ms: u64) -> Approval {
         let status = ApprovalStatus { state: State::Waiting, decision: None, shown: false };
         let (jobs, now) = (Mutex::default(), watch::Sender::new(status));
-        Approval { id, request, created_at_ms, expires_at_ms, jobs, now }
+        let (hash, bytes) = (request.hash(), serde_json::to_string(&request).map_or(0, |text| text.len()));
+        Approval { id, request, created_at_ms, expires_at_ms, hash, bytes, jobs, now }
     }
 
     pub(super) fn of_row(row: ApprovalRow) -> Approval {
         let approval = Approval::new(row.id, row.request, row.created_at_ms, row.expires_at_ms);
         approval.now.send_modify(|now| (now.state, now.decision, now.shown) = (row.state, row.decision, true));
         approval
+    }
+
+    /// The hash that binds an answer to what is asked.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub fn status(&self) -> ApprovalStatus {

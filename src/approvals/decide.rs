@@ -17,7 +17,7 @@ impl Approvals {
     /// Decides a request; durable when the answer resolves.
     pub fn decide(self: &Arc<Self>, id: &str, given: GivenAnswer, by: &str) -> Result<Written<()>> {
         let approval = self.get(id).ok_or_else(|| Error::not_found(format!("there is no request {id}")))?;
-        let hash = approval.request.hash();
+        let hash = approval.hash().to_owned();
         if given.sha256.as_ref().is_some_and(|shown| *shown != hash) {
             return Err(Error::new(
                 acheron_base::Code::Conflict,
@@ -132,7 +132,12 @@ impl Approvals {
         state: State,
         decision: DecisionRow,
     ) -> Result<bool> {
-        if !rows::settle(commit.tx(), &approval.id, state, &decision)? {
+        // An agent that asks and gives up again and again leaves lines of the audit, and nothing else.
+        let ended = match state {
+            State::Withdrawn => rows::remove_waiting(commit.tx(), &approval.id)?,
+            state => rows::settle(commit.tx(), &approval.id, state, &decision)?,
+        };
+        if !ended {
             return Ok(false);
         }
         let line = record(approval, state, decision.at_ms);
@@ -185,7 +190,7 @@ fn record(approval: &Approval, state: State, at_ms: u64) -> Record {
         .with("approval", approval.id.as_str())
         .with("agent", approval.request.agent.as_str())
         .with("state", state.name())
-        .with("subject", approval.request.hash())
+        .with("subject", approval.hash())
 }
 
 fn decided_already(row: &ApprovalRow) -> Error {

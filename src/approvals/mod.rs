@@ -40,8 +40,8 @@ pub const MOST_WAITING: usize = 8;
 /// How long a request waits, unless the mountspec says otherwise.
 pub const EXPIRES_MS: u64 = 15 * 60 * 1000;
 
-/// Decided requests that are kept.
-const KEPT: usize = 1000;
+/// Decided requests that are kept on the disk.
+const KEPT: usize = 500;
 
 /// All requests of the host.
 pub struct Approvals {
@@ -143,6 +143,8 @@ impl Approvals {
     /// Tells readers that something has changed.
     fn tell(&self, id: &str) {
         self.notifier.name(id);
+        let gone = self.table.lock().trim();
+        gone.iter().for_each(|id| self.notifier.name(id));
         self.changed.send_modify(|count| *count += 1);
     }
 

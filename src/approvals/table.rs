@@ -12,6 +12,10 @@ const DENIALS: u32 = 3;
 /// Denials that are remembered, until the host stops.
 const REMEMBERED: usize = 1000;
 
+/// Decided requests that stay in memory, and their bytes.
+const MOST_SETTLED: usize = 500;
+const MOST_BYTES: usize = 16 << 20;
+
 #[derive(Default)]
 pub(super) struct ApprovalTable {
     /// By id; ids sort by time.
@@ -52,7 +56,7 @@ impl ApprovalTable {
         let (mut count, mut same) = (0, None);
         for approval in waiting {
             count += 1;
-            if approval.request.hash() == hash {
+            if approval.hash() == hash {
                 same = Some(approval.clone());
             }
         }
@@ -85,6 +89,22 @@ impl ApprovalTable {
     /// Forgets what was denied, because it was allowed.
     pub fn allowed(&mut self, hash: &str) {
         self.denials.remove(hash);
+    }
+
+    /// Forgets the oldest that were decided, beyond what memory is for; returns their ids. What waits stays.
+    pub fn trim(&mut self) -> Vec<String> {
+        let settled: Vec<&Arc<Approval>> = self.all.values().filter(|it| it.status().state.settled()).collect();
+        let (mut count, mut bytes) = (settled.len(), settled.iter().map(|it| it.bytes()).sum::<usize>());
+        let mut gone = Vec::new();
+        for approval in settled {
+            if count <= MOST_SETTLED && bytes <= MOST_BYTES {
+                break;
+            }
+            (count, bytes) = (count - 1, bytes - approval.bytes());
+            gone.push(approval.id.clone());
+        }
+        self.forget(&gone);
+        gone
     }
 
     pub fn forget(&mut self, ids: &[String]) {

@@ -80,7 +80,7 @@ impl AskTicket {
                 .with("agent", asked.agent.as_str())
                 .with("state", State::Waiting.name())
                 .with("asks", asked.subject.kind())
-                .with("subject", asked.hash())
+                .with("subject", approval.hash())
                 .with("rule", asked.rule.hash.as_str())
                 .with("job", job);
             audit::note(commit.tx(), &record);

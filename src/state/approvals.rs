@@ -68,6 +68,11 @@ pub fn settle(tx: &Tx<'_>, id: &str, state: State, decision: &DecisionRow) -> Re
     Ok(changed == 1)
 }
 
+/// Deletes a request that waits; whether there was one.
+pub fn remove_waiting(tx: &Tx<'_>, id: &str) -> Result<bool> {
+    Ok(tx.execute("DELETE FROM approvals WHERE id = ?1 AND state = 'waiting'", [id])? == 1)
+}
+
 /// Takes back an answer that was not used, because what it allowed has changed.
 pub fn void(tx: &Tx<'_>, id: &str) -> Result<bool> {
     let changed = tx

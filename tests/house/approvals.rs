@@ -13,7 +13,7 @@ use acheron_vfs::Caller;
 
 const SPEC: &str = r#"{"agents": {"charon": {"permissions": [
         {"ask": ["invoke"], "path": "/agents/self/memory/control/*"},
-        {"allow": ["invoke"], "path": "/agents/self/memory/control/list.json"},
+        {"allow": ["invoke"], "path": "/agents/self/memory/control/versions.json"},
         {"ask": ["invoke"], "path": "/agents/self/terminal/**", "always": false}]}, "styx": {}}}"#;
 
 /// What the agent does, by the tools of its turns.
@@ -144,8 +144,6 @@ fn an_agent_cannot_flood_and_is_not_asked_about_for_ever() {
         create(&charon, &format!("n{number}")).unwrap();
     }
     let ninth = json!({"kind": "note", "name": "ninth", "content": "x"}).to_string();
-    let tools = std::fs::write(house.root().join("agents/charon/memory/control/list.json"), "{}");
-    tools.unwrap();
     let refused = house.inside(async |host| {
         host.tree().write(&Caller::agent("charon"), "/agents/charon/memory/control/create.json", ninth.as_bytes()).await
     });
@@ -179,7 +177,9 @@ fn always_is_an_exception_of_the_rule_that_asked_until_it_is_revoked() {
     create(&charon, "b").unwrap();
     assert_eq!(end(&house, "b"), "done null null", "it is not asked again");
     // Another operation is, and so is another agent.
-    charon.write("/agents/self/memory/control/delete.json", r#"{"name":"a","_meta":{"correlation_id":"d"}}"#).unwrap();
+    charon
+        .write("/agents/self/memory/control/delete.json", r#"{"memory_path":"a","_meta":{"correlation_id":"d"}}"#)
+        .unwrap();
     assert_eq!(state(&house, "d"), "waiting_for_approval");
     let list = read(&house, "agents/charon/permissions/always.json");
     assert_eq!(list.as_array().unwrap().len(), 1);

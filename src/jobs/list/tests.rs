@@ -1,6 +1,7 @@
 use serde_json::Value;
 
 use super::*;
+use crate::contract::Effect;
 use crate::policy::Principal;
 use crate::state::TestStore;
 use acheron_base::Random;

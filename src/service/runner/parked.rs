@@ -106,7 +106,7 @@ impl JobRunner {
             let look = again.clone();
             let deed = blocking(move || look()).await?;
             let allowed = status.state == State::Allowed;
-            if allowed && deed.subject.hash(&approval.request.agent) == approval.request.hash() {
+            if allowed && deed.subject.hash(&approval.request.agent) == approval.hash() {
                 let (id, own) = (approval.id.clone(), job.id.clone());
                 let used = self.store.write(move |tx| rows::take(tx, &id, &own)).await?;
                 job.update(|now| now.progress = None);

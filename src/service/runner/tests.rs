@@ -1,4 +1,5 @@
 use super::*;
+use crate::contract::Effect;
 use crate::jobs::JobState;
 use crate::policy::Principal;
 use crate::service::test_access::AllowAll;
