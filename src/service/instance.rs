@@ -232,7 +232,13 @@ impl ServiceInstance {
     /// Plans a call, or asks about it, unless an earlier answer covers it. May look at files: it blocks.
     fn plan_or_ask(self: &Arc<Self>, caller: &Caller, checked: CheckedCall) -> Result<PlannedCall> {
         let CheckedCall { mut call, asks, reason } = checked;
-        let (Some(rule), Principal::Agent(agent)) = (asks, caller.principal()) else { return self.plan(caller, call) };
+        let Some(rule) = asks else { return self.plan(caller, call) };
+        let Principal::Agent(agent) = caller.principal() else {
+            return Err(Error::forbidden(format!(
+                "a rule asks the operator about {}, who cannot ask",
+                caller.principal()
+            )));
+        };
         let (subject, facts) = self.subject(&call)?;
         if self.context.approvals.lets(agent, &rule.hash, &subject) {
             return self.plan(caller, call);
