@@ -80,6 +80,7 @@ impl AgentDirs {
             .file("timeline.ndjson.1", host.timelines.of(id).older())
             .dir("jobs", jobs::files::directory(&host.context.jobs, id))
             .dir("events", events(host, &env.event_log))
+            .dir("permissions", crate::approvals::always::directory(&host.context.approvals, id))
             .dir("services", services_directory(host, id));
         let mut instances = Vec::new();
         for serve in wiring::all(&env)? {

@@ -101,6 +101,7 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
         host.access.follow(|| host.profiles.policy())?;
         host.context.event_logs.forget(&id);
         host.context.jobs.forget(&id);
+        host.context.approvals.forget(&id);
         host.shared.runtimes.forget_spending(&id);
         host.shared.requests.forget(&id);
         if !purge {

@@ -112,6 +112,7 @@ impl Host {
         let (host, filling) = open(options, store, audit)?;
         let host = Arc::new(host);
         acheron_sandbox::remove_stale_groups();
+        host.context.approvals.restore()?;
         let recovered = recover::jobs(&host, decided)?;
         system_paths::note(&host);
         let (root, agent_dirs) = build(&host)?;
@@ -126,6 +127,7 @@ impl Host {
         for job in recovered {
             recover::resume(&host, job);
         }
+        host.context.approvals.withdraw_abandoned();
         tidy::now_and_then(&host);
         health::look(&host);
         health::follow_symbols(&host);
@@ -245,6 +247,8 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
     let projects = Arc::new(projects::Projects::new(&clock));
     let context =
         ServiceContext::new(all_jobs, event_logs, store.clone(), access.clone(), tokio::runtime::Handle::current());
+    context.approvals.set_host(&identity.name);
+    context.approvals.set_expiry(spec.approvals.expires_seconds.saturating_mul(1000));
     let tokens = Tokens::new(store.clone(), context.ids.clone());
     let state = HostState {
         current: Arc::new(edit::CurrentSpec::new(Arc::new(spec))),
@@ -279,6 +283,7 @@ fn build(host: &Arc<HostState>) -> Result<(Listing, Arc<AgentDirs>)> {
         .file(".ignore", acheron_vfs::text(pages::IGNORE))
         .file("AGENTS.md", acheron_vfs::text(pages::AGENTS))
         .with("agents", Node::Dir(agent_dirs.directory()))
+        .dir("approvals", crate::approvals::files::directory(&host.context.approvals))
         .dir("global", Listing::default().dir("library", library::directory(host)?))
         .dir("mail", mail::directory(host)?)
         .dir("meta", meta::directory(host))

@@ -36,6 +36,15 @@ pub struct Call {
     pub correlation_id: Option<String>,
     pub principal: Principal,
     pub arguments: Value,
+    /// The call must be approved first: it is journaled whatever its effect.
+    pub asks: bool,
+}
+
+impl Call {
+    /// Whether the journal has the call: all but those that only read and need not be approved.
+    pub fn is_journaled(&self) -> bool {
+        self.effect != Effect::Read || self.asks
+    }
 }
 
 /// The final state of a call with this outcome.
@@ -108,12 +117,14 @@ pub struct Job {
     files: Mutex<Vec<(String, Bytes)>>,
     /// The steps of a turn.
     steps: Option<JobSteps>,
+    /// The approval that it waits for, or that allowed it.
+    approval: Mutex<Option<String>>,
     now: watch::Sender<JobSnapshot>,
 }
 
 impl Job {
     pub fn new(id: String, call: Call, now_ms: u64, clock: &Clock) -> Self {
-        let state = JobState::Queued;
+        let state = if call.asks { JobState::WaitingForApproval } else { JobState::Queued };
         let now = JobSnapshot {
             state,
             started_at_ms: None,
@@ -135,6 +146,7 @@ impl Job {
             deferred: AtomicBool::new(false),
             decision: Mutex::default(),
             files: Mutex::default(),
+            approval: Mutex::default(),
             now: watch::Sender::new(now),
         }
     }
@@ -174,7 +186,8 @@ impl Job {
         if self.cancel.is_cancelled() {
             return; // its end was decided before
         }
-        let again = self.call.idempotent || self.now.borrow().state == JobState::Queued;
+        let unbegun = matches!(self.now.borrow().state, JobState::Queued | JobState::WaitingForApproval);
+        let again = self.call.idempotent || unbegun;
         self.deferred.store(again, Ordering::SeqCst);
         self.stop(Error::interrupted("the host was shut down"));
     }
@@ -208,6 +221,15 @@ impl Job {
         self.steps.as_ref()
     }
 
+    /// The approval that the job waits for, or that allowed it.
+    pub fn approval(&self) -> Option<String> {
+        self.approval.lock().clone()
+    }
+
+    pub fn set_approval(&self, approval: Option<String>) {
+        *self.approval.lock() = approval;
+    }
+
     pub fn at_once(self, at_once: bool) -> Self {
         Job { at_once, ..self }
     }
@@ -215,6 +237,7 @@ impl Job {
     /// A job from an earlier run of the host, restored from the journal.
     pub fn from_row(row: &crate::state::jobs::JobRow, clock: &Clock) -> Self {
         let effect = match row.effect.as_str() {
+            "read" => Effect::Read,
             "write" => Effect::Write,
             _ => Effect::Execute,
         };
@@ -228,9 +251,11 @@ impl Job {
             correlation_id: row.correlation_id.clone(),
             principal: Principal::named(&row.principal),
             arguments: row.request.clone(),
+            asks: row.approval.is_some(),
         };
         let job = Job::new(row.id.clone(), call, row.created_at_ms, clock);
-        job.update(|now| now.attempt = row.attempt);
+        job.set_approval(row.approval.clone());
+        job.update(|now| (now.attempt, now.state) = (row.attempt, row.state));
         if let Some(error) = &row.error {
             job.stop(error.clone());
         }
@@ -239,12 +264,10 @@ impl Job {
 
     /// Drops a result that takes too much memory; a journaled result can still be read from the store.
     pub fn drop_result(&self) {
-        let message = match self.call.effect {
-            Effect::Read => {
-                "the result is no longer kept, because newer results of this agent need the memory; call again"
-                    .to_owned()
-            }
-            Effect::Write | Effect::Execute => format!("the result is no longer in memory; jobs/{} has it", self.id),
+        let message = match self.call.is_journaled() {
+            false => "the result is no longer kept, because newer results of this agent need the memory; call again"
+                .to_owned(),
+            true => format!("the result is no longer in memory; jobs/{} has it", self.id),
         };
         self.log.rotate();
         self.log.drop_older();

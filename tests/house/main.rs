@@ -3,6 +3,8 @@
 mod acp_door;
 mod agent_turns;
 mod agents;
+mod approval_doors;
+mod approvals;
 mod audit;
 mod backups;
 mod behaviours;

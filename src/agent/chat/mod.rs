@@ -193,6 +193,7 @@ impl Chat {
             correlation_id,
             principal,
             arguments,
+            asks: false,
         }
     }
 

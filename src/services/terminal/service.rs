@@ -14,8 +14,9 @@ use super::session::Session;
 use super::shells::Shells;
 use super::surroundings::Surroundings;
 use super::{files, shown_plan, text};
-use crate::contract::Operation;
+use crate::contract::{Effect, Operation};
 use crate::service::{Cx, Service};
+use acheron_approvals::SubjectFacts;
 use acheron_base::{Clock, Error, Result, blocking};
 use acheron_sandbox::{Plan, TerminalSize, signal_named};
 use acheron_vfs::{Answer, ComputedFile, Listing, Node, pretty};
@@ -184,6 +185,13 @@ impl Service for Terminal {
 
     fn flags(&self) -> Vec<&'static str> {
         vec!["interactive", "sandboxed"]
+    }
+
+    fn facts(&self, operation: &Operation) -> SubjectFacts {
+        // What it is given is run by a shell: an answer for longer holds for exactly that.
+        let runs = matches!(operation.name.as_str(), "exec" | "create" | "write");
+        let risk = if runs { vec!["runs a shell command in the sandbox".to_owned()] } else { Vec::new() };
+        SubjectFacts { exact_only: operation.effect != Effect::Read, risk }
     }
 
     fn files(&self) -> Vec<(String, Node)> {
