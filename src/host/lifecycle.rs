@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{HostState, upgrade, wiring};
+use super::{HostState, upgrade, views, wiring};
 use crate::agent::lifecycle::AgentLifecycle;
 use crate::agent::profiles::Profile;
 use crate::agent::runtime::Settings;
@@ -41,6 +41,7 @@ fn admit(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     sound(host, id, &profile)?;
     host.profiles.put(id, profile)?;
     host.access.follow(|| host.profiles.policy())?;
+    views::follow(host);
     host.dirs.agents()?.move_in(host, id)
 }
 
@@ -56,6 +57,9 @@ pub fn settle(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     }
     host.profiles.put(id, profile.clone())?;
     host.access.follow(|| host.profiles.policy())?;
+    if before.spec.view != profile.spec.view || before.spec.projects != profile.spec.projects {
+        views::follow(host);
+    }
     wiring::end_outdated_programs(host);
     runtimes.change(id, settings)?;
     if before.spec.wake != profile.spec.wake || before.spec.budget != profile.spec.budget {

@@ -15,6 +15,7 @@ use super::runs::ActiveRuns;
 use super::service_registry::ServiceRegistry;
 use super::system_paths::SystemPaths;
 use super::telemetry::{self, TraceExport};
+use super::views::HostViews;
 use super::wiring::SharedServices;
 use super::{AgentDirs, PolicyAccess, edit, protected_paths};
 use crate::agent::own_model::AgentModels;
@@ -42,6 +43,7 @@ pub struct HostState {
     pub shared: SharedServices,
     pub dirs: ServiceDirs,
     pub projects: Arc<Projects>,
+    pub views: HostViews,
     pub system_paths: SystemPaths,
     pub protected_names: ProtectedNames,
     pub mount: MountSlot,
