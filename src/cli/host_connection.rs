@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Failure, mount, root};
+use super::{Failure, mount, pasted, root};
 use crate::host::SOCKET;
 use acheron_base::{Error, Result};
 
@@ -41,6 +41,14 @@ impl HostArgs {
             Some(dir) => state_at(dir),
             None => Ok(mount::state(self.state.as_deref(), None, &std::env::current_dir()?)?),
         }
+    }
+
+    /// The words by which another command means the same host, with a space before each.
+    pub fn words(&self) -> String {
+        let word = |name: &str, path: &Option<PathBuf>| {
+            path.as_ref().map(|path| format!(" --{name} {}", pasted(path))).unwrap_or_default()
+        };
+        [word("root", &self.root), word("state", &self.state), word("spec", &self.spec)].concat()
     }
 
     /// Finds or starts the host, and asks it for something: `{"<word>": request}`. Returns its first answer.

@@ -28,6 +28,7 @@ mod status;
 mod token;
 mod tool;
 mod unmount;
+mod view;
 mod wait;
 
 use std::io::{IsTerminal, Write};
@@ -89,6 +90,7 @@ enum CliCommand {
     Token(token::TokenArgs),
     #[cfg(feature = "door-mcp")]
     Mcp(mcp::McpArgs),
+    View(view::ViewArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -152,6 +154,7 @@ pub fn run() -> ExitCode {
         CliCommand::Token(it) => it.run(),
         #[cfg(feature = "door-mcp")]
         CliCommand::Mcp(it) => it.run(),
+        CliCommand::View(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

@@ -14,7 +14,7 @@ use super::door_listener;
 #[cfg(feature = "door-9p")]
 use super::ninep_listener;
 use super::socket::Lines;
-use super::{HostState, door_tokens, exec_network, runs};
+use super::{HostState, door_tokens, exec_network, runs, view_commands};
 use acheron_base::{Error, Result, quoted};
 
 /// Every command.
@@ -22,6 +22,7 @@ const COMMANDS: &[HostCommand] = &[
     runs::COMMAND,
     exec_network::COMMAND,
     door_tokens::COMMAND,
+    view_commands::COMMAND,
     #[cfg(feature = "door-mcp")]
     super::door_mcp::COMMAND,
     #[cfg(feature = "door-http")]

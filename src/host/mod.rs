@@ -44,6 +44,7 @@ pub mod system_paths;
 mod telemetry;
 pub mod tidy;
 pub mod trusted_defaults;
+pub mod view_commands;
 mod views;
 mod watch;
 mod wiring;
@@ -188,7 +189,11 @@ impl Host {
         self.state.shared.shells.close().await;
         self.state.shared.mcp_servers.close().await;
         let state = self.state.clone();
-        _ = acheron_base::blocking(move || Ok(state.views.views.close())).await; // the mount is taken down in any case
+        let closed = acheron_base::blocking(move || {
+            state.views.views.close();
+            Ok(())
+        });
+        _ = closed.await; // the mount is taken down in any case
         if let Some(mount) = self.mount.take()
             && let Err(error) = mount.unmount().await
         {

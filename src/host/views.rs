@@ -38,10 +38,8 @@ pub struct HostViews {
 
 impl HostViews {
     pub fn new(state: &Path, clock: &Clock) -> HostViews {
-        let refused = (!binds::may_mount()).then(|| {
-            "views need the right to mount, which this host does not have: run acheron as root, or use `acheron run --view`"
-                .to_owned()
-        });
+        let refused = (!binds::may_mount())
+            .then(|| "views need the right to mount, which this host does not have: run acheron as root".to_owned());
         let views = Arc::new(Views::new(ViewsParts { state: state.to_owned(), clock: clock.clone(), refused }));
         HostViews { views, listings: Mutex::default(), changed: Mutex::default(), faults: Mutex::default() }
     }

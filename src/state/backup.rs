@@ -36,6 +36,9 @@ const OF_A_PROCESS: [&str; 7] = [
     "host.sock",
 ];
 
+/// The working copies of projects: what the kernel keeps of them means nothing without the project, and on no other machine.
+const VIEWS: &str = "views";
+
 /// How deep directories are copied; those of the host are far from it.
 const DEEPEST: usize = 200;
 /// As many bytes of a file may be holes, which take no room on the disk, but would in the archive.
@@ -155,6 +158,10 @@ impl StateFiles {
         for name in names {
             let of_the_host = |other: &&str| name == Path::new(other);
             if depth == 0 && OF_A_PROCESS.iter().chain([&DATABASE]).any(of_the_host) {
+                continue;
+            }
+            if depth == 1 && below == Path::new(VIEWS) {
+                self.leave_out(&name, "a view; promote or discard it");
                 continue;
             }
             let Some(file) = self.open(&name)? else { continue };

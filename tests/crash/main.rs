@@ -19,6 +19,7 @@ mod soak;
 mod steps;
 mod trace;
 mod turns;
+mod views;
 mod writes;
 
 use std::collections::BTreeMap;

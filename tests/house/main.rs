@@ -80,5 +80,6 @@ mod terminal;
 mod test_doors;
 mod test_host;
 mod upstream;
+mod views;
 mod web;
 mod workshop;

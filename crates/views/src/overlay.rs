@@ -60,6 +60,7 @@ fn refused(dirs: &OverlayDirs, errno: Errno) -> Error {
         Errno::STALE => Error::conflict(format!(
             "{base} is not the directory that the view was made of: another one has its name; discard the view"
         )),
+        Errno::BUSY => Error::busy(format!("the view of {base} is mounted already, and something still uses it")),
         Errno::PERM | Errno::ACCESS => {
             Error::unavailable(format!("a view of {base} needs the right to mount: run acheron as root"))
         }

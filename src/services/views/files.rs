@@ -8,7 +8,7 @@ use super::report;
 use super::view::View;
 use acheron_base::{Result, blocking};
 use acheron_vfs::{Answer, ComputedFile, Node, pretty};
-use acheron_views::patch;
+use acheron_views::{ChangeKind, patch};
 
 /// `changes.json` and `diff.patch`, computed from the upper when they are read, and `fs`.
 pub fn listed(view: &Arc<View>, fs: Node) -> Vec<(String, Node)> {
@@ -26,6 +26,18 @@ fn changes(view: &View) -> Result<Bytes> {
     let (record, mut work) = (view.record(), view.begin()?);
     let judged = view.judge(&mut work, &view.open()?)?;
     Ok(pretty(&report::changes(&record, &judged)))
+}
+
+impl View {
+    /// The number of changes of each kind, and how many of them are held back.
+    pub fn counts(&self) -> Result<(Vec<(String, u64)>, u64)> {
+        let mut work = self.begin()?;
+        let judged = self.judge(&mut work, &self.open()?)?;
+        let kinds = [ChangeKind::Removed, ChangeKind::Renamed, ChangeKind::Changed, ChangeKind::Added];
+        let of = |kind| judged.shown().filter(|(_, change)| change.kind == kind).count() as u64;
+        let counts = kinds.into_iter().map(|kind| (kind.name().to_owned(), of(kind))).collect();
+        Ok((counts, judged.shown().filter(|(at, _)| judged.held[*at].is_some()).count() as u64))
+    }
 }
 
 /// Of what a reader is shown one by one: what is ignored, or inside of git, is not in the patch.

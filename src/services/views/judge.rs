@@ -1,7 +1,8 @@
 //! The changes of a view with what holds each back.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use super::places::IN_PROJECT;
 use super::view::{OpenLayers, View, ViewWork};
 use acheron_base::Result;
 use acheron_views::conflict::{self, ViewConflict};
@@ -34,7 +35,9 @@ impl JudgedView {
 impl View {
     pub(super) fn judge(&self, work: &mut ViewWork, open: &OpenLayers) -> Result<JudgedView> {
         let layers = open.layers();
-        let view = changes(&layers, &mut work.compared)?;
+        let mut view = changes(&layers, &mut work.compared)?;
+        // Where promotes are staged is the host's own.
+        view.changes.retain(|change| !change.path.is_below(Path::new(IN_PROJECT)));
         let names = self.users.protected(&self.record().base);
         let held = held::reasons(&layers, &view.changes, &names)?;
         let ignored = ignored::tops(&layers, &view.changes);

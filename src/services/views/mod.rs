@@ -22,6 +22,7 @@ mod view;
 pub use all::{Views, ViewsParts};
 pub use create::ViewsService;
 pub use journal::replay;
+pub use places::staged_in;
 pub use record::ViewRecord;
 pub use service::ViewService;
 pub use view::{View, ViewUsers};

@@ -71,6 +71,12 @@ impl ViewPlaces {
     }
 }
 
+/// The directory in a project where promotes are staged, if they are staged there.
+pub fn staged_in(state: &Path, base: &Path) -> Option<PathBuf> {
+    let same = mount_of(state).ok()? == mount_of(base).ok()?;
+    (!same).then(|| base.join(IN_PROJECT))
+}
+
 /// The number of the mount that a path lies on.
 fn mount_of(path: &Path) -> Result<u64> {
     use rustix::fs::{AtFlags, CWD, StatxFlags, statx};

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard, RwLock};
 use serde::Serialize;
@@ -10,9 +11,13 @@ use serde::Serialize;
 use super::journal::write_whole;
 use super::places::{IN_PROJECT, ViewPlaces};
 use super::record::ViewRecord;
-use acheron_base::{Clock, Error, Result};
+use acheron_base::{Clock, Code, Error, Result};
 use acheron_views::walk::{ComparedFiles, Layers};
 use acheron_views::{Manifest, MarkNames, Root, overlay};
+
+/// How long a program that was ended may still keep the old mount of a view.
+const PATIENCE: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Who uses views beside this module: the host, which shows them in the tree and starts programs in them.
 pub trait ViewUsers: Send + Sync {
@@ -167,7 +172,13 @@ impl View {
         overlay::take_away(&dirs.at)?;
         self.finish_restore()?;
         overlay::make_dirs(&dirs)?;
-        overlay::mount(&dirs, MarkNames::Trusted)
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match overlay::mount(&dirs, MarkNames::Trusted) {
+                Err(error) if error.code == Code::Busy && Instant::now() < until => std::thread::sleep(AGAIN),
+                mounted => return mounted,
+            }
+        }
     }
 
     /// Takes it away from the tree and unmounts it.

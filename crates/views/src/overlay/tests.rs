@@ -36,7 +36,7 @@ fn a_view_is_mounted_once_and_only_of_its_own_base() {
     let again = OverlayDirs { at: view.place.path().join("again"), ..view.dirs.clone() };
     std::fs::create_dir(&again.at).unwrap();
     let refused = mount(&again, MarkNames::Trusted).unwrap_err();
-    assert!(refused.message.contains("cannot be mounted"), "{refused}");
+    assert!(refused.message.contains("is mounted already"), "{refused}");
     take_away(&view.dirs.at).unwrap();
     view.in_base("cd ..; mv base was; mkdir base");
     let refused = mount(&view.dirs, MarkNames::Trusted).unwrap_err();
