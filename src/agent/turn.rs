@@ -107,7 +107,7 @@ pub async fn remember(
     }
     let (job_id, source, input) = (current.job.id.clone(), current.source.clone(), current.input.clone());
     let (ts_ms, total) = (agent_runtime.context.clock.now_ms(), agent_runtime.spent());
-    let entry = HistoryEntry { seq: 0, ts_ms, job_id, source, input, reply, error, spent, total };
+    let entry = HistoryEntry { seq: 0, ts_ms, job_id, source, input, reply, error, spent, total, rewound: None };
     let history = agent_runtime.history.clone();
     on_disk(move || history.add(entry)).await
 }

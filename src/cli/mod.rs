@@ -19,6 +19,7 @@ mod mount;
 mod place;
 mod plain_text;
 mod restore;
+mod rewind;
 mod root;
 mod run;
 #[cfg(feature = "door-http")]
@@ -81,6 +82,7 @@ enum CliCommand {
     Audit(audit::AuditArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
+    Rewind(rewind::RewindArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
@@ -145,6 +147,7 @@ pub fn run() -> ExitCode {
         CliCommand::Audit(it) => it.run(),
         CliCommand::Backup(it) => it.run(),
         CliCommand::Restore(it) => it.run(),
+        CliCommand::Rewind(it) => it.run(),
         CliCommand::Check(it) => it.run(),
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{HostState, upgrade, views, wiring};
+use super::{HostState, rewind, upgrade, views, wiring};
 use crate::agent::lifecycle::AgentLifecycle;
 use crate::agent::profiles::Profile;
 use crate::agent::runtime::Settings;
@@ -42,7 +42,9 @@ fn admit(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     host.profiles.put(id, profile)?;
     host.access.follow(|| host.profiles.policy())?;
     views::follow(host);
-    host.dirs.agents()?.move_in(host, id)
+    host.dirs.agents()?.move_in(host, id)?;
+    rewind::opened(host, id);
+    Ok(())
 }
 
 /// Applies a profile to an agent at once, without ending its work. Starts an agent that did not exist.

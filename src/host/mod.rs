@@ -35,6 +35,7 @@ mod protected_names;
 mod protected_paths;
 mod recover;
 mod refusal_rate;
+mod rewind;
 pub mod runs;
 pub mod sandbox_level;
 mod service_registry;
@@ -107,6 +108,7 @@ impl Host {
         let (store, audit) = crate::state::open(&options.state, &options.clock, &options.random)?;
         let mut decided = recover::make_files(&store)?;
         decided.extend(crate::services::views::replay(&options.state)?);
+        decided.extend(rewind::decided(&options.state).into_iter().map(|(job, result)| (job, Ok(result))));
         let (host, filling) = open(options, store, audit)?;
         let host = Arc::new(host);
         acheron_sandbox::remove_stale_groups();
@@ -122,6 +124,7 @@ impl Host {
         host.dirs.set_agents(agent_dirs.clone());
         agent_dirs.open(&host)?;
         views::follow(&host);
+        rewind::open(&host);
         filling.wait()?;
         for job in recovered {
             recover::resume(&host, job);

@@ -14,6 +14,7 @@ mod mail;
 mod mixed;
 mod native_calls;
 mod reader;
+mod rewind;
 mod sleep;
 mod soak;
 mod steps;

@@ -64,6 +64,7 @@ mod read_only;
 mod recall;
 mod refusals;
 mod reload;
+mod rewind;
 mod run;
 mod scale;
 mod scratch;

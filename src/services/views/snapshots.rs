@@ -12,7 +12,7 @@ use acheron_base::{Error, Result, failpoint};
 use acheron_views::checkpoint::{self, CheckpointLimits, CopiedFiles};
 use acheron_views::ignored::IgnoreRules;
 use acheron_views::walk::Layers;
-use acheron_views::{MarkNames, Root};
+use acheron_views::{EntryFacts, EntryType, MarkNames, Root};
 
 /// A view has at most this many; the oldest goes.
 pub const MOST: usize = 40;
@@ -94,6 +94,28 @@ impl View {
         Ok(json!({"restored": name, "before": BEFORE}))
     }
 
+    pub fn forget_snapshot(&self, name: &str) -> Result<()> {
+        let _work = self.begin()?;
+        remove_all(&self.places.snapshots().join(name))
+    }
+
+    /// The paths in which the view differs from a snapshot.
+    pub fn differs_from(&self, name: &str) -> Result<Vec<String>> {
+        let _work = self.begin()?;
+        let at = self.places.snapshots().join(name).join("upper");
+        let (now, then) = (self.open()?, Root::open(&at)?);
+        let rules = IgnoreRules::new(now.layers());
+        let mut paths = std::collections::BTreeSet::new();
+        for (one, other) in [(&now.upper, &then), (&then, &now.upper)] {
+            for (path, facts) in acheron_views::walk::below(one, Path::new(""))? {
+                if !is_ignored(&rules, one, &path) && !same(one, other, &path, &facts)? {
+                    paths.insert(path.display().to_string());
+                }
+            }
+        }
+        Ok(paths.into_iter().collect())
+    }
+
     /// Ends a way back that was decided, also by a host that was killed then: the upper that counted before gives what is
     /// ignored, which is not in snapshots, and becomes a snapshot itself.
     pub(super) fn finish_restore(&self) -> Result<()> {
@@ -139,6 +161,22 @@ impl View {
 fn is_ignored(rules: &IgnoreRules<'_>, upper: &Root, path: &Path) -> bool {
     let is_dir = upper.facts(path).is_ok_and(|facts| facts.is_some_and(|facts| facts.is_dir()));
     rules.top(path, is_dir).is_some()
+}
+
+/// Whether both have the same at a path. A directory is told by what is in it.
+fn same(one: &Root, other: &Root, path: &Path, facts: &EntryFacts) -> Result<bool> {
+    let Some(there) = other.facts(path)? else { return Ok(facts.is_dir()) };
+    if facts.is_dir() || (facts.kind, facts.mode, facts.whiteout) != (there.kind, there.mode, there.whiteout) {
+        return Ok(facts.is_dir() == there.is_dir());
+    }
+    match facts.kind {
+        EntryType::File if facts.size == there.size => {
+            acheron_views::root::same_bytes(one.open_file(path)?, other.open_file(path)?)
+        }
+        EntryType::File => Ok(false),
+        EntryType::Link => Ok(one.read_link(path)? == other.read_link(path)?),
+        _ => Ok(true),
+    }
 }
 
 fn copied(snapshot: &Path) -> Option<CopiedFiles> {
