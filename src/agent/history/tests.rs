@@ -4,7 +4,18 @@ use super::*;
 fn entry(job_id: &str, reply: Option<&str>) -> HistoryEntry {
     let (spent, total) = (Spent { rounds: 2, ..Spent::default() }, Spent { rounds: 7, ..Spent::default() });
     let (job_id, input, reply) = (job_id.to_owned(), "hi".to_owned(), reply.map(str::to_owned));
-    HistoryEntry { seq: 0, ts_ms: 1, job_id, source: TurnSource::Chat, input, reply, error: None, spent, total, rewound: None }
+    HistoryEntry {
+        seq: 0,
+        ts_ms: 1,
+        job_id,
+        source: TurnSource::Chat,
+        input,
+        reply,
+        error: None,
+        spent,
+        total,
+        rewound: None,
+    }
 }
 
 #[test]
