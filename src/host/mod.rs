@@ -156,7 +156,7 @@ impl Host {
         self.state.mount.set(&mount);
         self.mount = Some(mount.clone());
         projects::bind(&self.state, &mount, |_| true);
-        views::bind(&self.state, &mount);
+        views::bind(&self.state, &mount, |_| true);
         // In their sandboxes they see the mount.
         self.state.shared.mcp_servers.open();
         Ok(mount)

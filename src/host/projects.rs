@@ -89,15 +89,13 @@ pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
     }
     if let Some(mount) = mount {
         faults.extend(bind(host, &mount, |bound| changed.contains(&bound.project)));
-        views::bind(host, &mount);
+        views::bind(host, &mount, |project| changed.contains(project));
     }
     faults
 }
 
 fn put_project(host: &Arc<HostState>, id: &str, project: &ProjectSpec) -> Result<()> {
     let home = one(host, id, project);
-    // What it was a view of may be another directory now.
-    views::leave(host, id);
     let home = Arc::new(match views::directory(host, id)? {
         Some(views) => home.with("views", Node::Dir(views)),
         None => home,

@@ -63,7 +63,13 @@ pub fn open(host: &Arc<HostState>) -> Result<()> {
 
 /// `projects/<id>/views`, with the views that there are; `None` for a project without a directory at its top.
 pub fn directory(host: &HostState, id: &str) -> Result<Option<Arc<Listing>>> {
-    let Some(base) = host.projects.source(id, "/").map(|source| source.path) else { return Ok(None) };
+    let base = host.projects.source(id, "/").map(|source| source.path);
+    // What it had views of may be another directory now. If not, programs go on in them.
+    let before = host.views.listings.lock().get(id).map(|(base, _)| base.clone());
+    if before.is_some() && before != base {
+        leave(host, id);
+    }
+    let Some(base) = base else { return Ok(None) };
     let path = format!("/projects/{id}/views");
     let serve = typed(ViewsService::new(host.views.views.clone(), base.clone(), id.to_owned()))?;
     let instance = ServiceInstance::shared(&host.context, host.current.mounted_with.default_agent(), path, serve);
@@ -105,15 +111,15 @@ fn put(host: &HostState, project: &str, listing: &Listing, view: &Arc<View>) -> 
 }
 
 /// Puts every mounted view over the tree, where the kernel shows it.
-pub fn bind(host: &HostState, mount: &Mount) {
+pub fn bind(host: &HostState, mount: &Mount, which: impl Fn(&str) -> bool) {
     for view in host.views.views.all() {
-        bind_one(host, mount, &view);
+        bind_one(host, mount, &view, &which);
     }
 }
 
-fn bind_one(host: &HostState, mount: &Mount, view: &View) {
+fn bind_one(host: &HostState, mount: &Mount, view: &View, which: impl Fn(&str) -> bool) {
     let Ok(source) = view.mounted() else { return };
-    for (project, _) in host.views.projects_of(&view.record().base) {
+    for (project, _) in host.views.projects_of(&view.record().base).into_iter().filter(|(project, _)| which(project)) {
         let path = format!("/projects/{project}/views/{}/fs", view.name());
         mount.flush_notices();
         mount.protect(&path);
@@ -241,7 +247,7 @@ impl ViewUsers for TreeUsers {
             }
         }
         if let Some(mount) = host.mount.get() {
-            bind_one(&host, &mount, view);
+            bind_one(&host, &mount, view, |_| true);
         }
         Ok(())
     }

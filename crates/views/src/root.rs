@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags, makedev, statx};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags, statx};
 use rustix::io::Errno;
 
 use super::change::EntryType;
@@ -25,7 +25,8 @@ pub struct EntryFacts {
     pub modified_ns: i64,
     pub changed_ns: i64,
     pub inode: u64,
-    pub device: u64,
+    /// The number of the mount that it lies on.
+    pub mount: u64,
     pub links: u32,
     pub uid: u32,
     pub gid: u32,
@@ -44,7 +45,7 @@ impl EntryFacts {
 pub struct Root {
     fd: OwnedFd,
     path: PathBuf,
-    device: u64,
+    mount: u64,
 }
 
 impl Root {
@@ -52,16 +53,12 @@ impl Root {
         let told = |errno: Errno| Error::from(std::io::Error::from(errno)).about(path.display());
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(told)?;
-        let device = facts_at(fd.as_fd(), OsStr::new("")).map_err(told)?.device;
-        Ok(Root { fd, path: path.to_owned(), device })
+        let mount = facts_at(fd.as_fd(), OsStr::new("")).map_err(told)?.mount;
+        Ok(Root { fd, path: path.to_owned(), mount })
     }
 
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub fn device(&self) -> u64 {
-        self.device
     }
 
     pub(crate) fn told(&self, rel: &Path, errno: Errno) -> Error {
@@ -89,7 +86,7 @@ impl Root {
         }
         let found = self.parent(rel).and_then(|(dir, name)| facts_at(dir.as_fd(), name));
         match found {
-            Ok(facts) if facts.device == self.device => Ok(Some(facts)),
+            Ok(facts) if facts.mount == self.mount => Ok(Some(facts)),
             Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Ok(None),
             Err(errno) => Err(self.told(rel, errno)),
         }
@@ -112,7 +109,7 @@ impl Root {
                 continue;
             }
             match facts_at(held.as_fd(), &name) {
-                Ok(facts) if facts.device == self.device => found.push((name, facts)),
+                Ok(facts) if facts.mount == self.mount => found.push((name, facts)),
                 Ok(_) | Err(Errno::NOENT) => (),
                 Err(errno) => return Err(self.told(&rel.join(&name), errno)),
             }
@@ -199,7 +196,7 @@ impl Root {
 /// What is known of `name` in an open directory, without following a link or asking a server.
 pub(crate) fn facts_at(dir: BorrowedFd<'_>, name: &OsStr) -> OsResult<EntryFacts> {
     let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT | AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let said = statx(dir, name, flags, StatxFlags::BASIC_STATS)?;
+    let said = statx(dir, name, flags, StatxFlags::BASIC_STATS | StatxFlags::MNT_ID)?;
     let kind = match FileType::from_raw_mode(u32::from(said.stx_mode)) {
         FileType::RegularFile => EntryType::File,
         FileType::Directory => EntryType::Dir,
@@ -216,7 +213,7 @@ pub(crate) fn facts_at(dir: BorrowedFd<'_>, name: &OsStr) -> OsResult<EntryFacts
         modified_ns: ns(said.stx_mtime),
         changed_ns: ns(said.stx_ctime),
         inode: said.stx_ino,
-        device: makedev(said.stx_dev_major, said.stx_dev_minor),
+        mount: said.stx_mnt_id,
         links: said.stx_nlink,
         uid: said.stx_uid,
         gid: said.stx_gid,
