@@ -40,7 +40,7 @@ fn counted(life: &Life) -> Vec<u64> {
             (Value::Null, _) => turns.push(entry["seq"].as_u64().unwrap()),
             (_, Value::String(_)) => turns.append(&mut dropped),
             (to, _) => {
-                dropped = turns.split_off(turns.iter().take_while(|turn| **turn <= to.as_u64().unwrap()).count())
+                dropped = turns.split_off(turns.iter().take_while(|turn| **turn <= to.as_u64().unwrap()).count());
             }
         }
     }
