@@ -36,6 +36,20 @@ pub struct HistoryEntry {
     pub spent: Spent,
     /// The usage up to and including this turn.
     pub total: Spent,
+    /// No turn, but the way back to an earlier one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewound: Option<Rewound>,
+}
+
+/// A way back: the turns after `to` no longer count, or count again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rewound {
+    pub id: String,
+    /// The last turn that counts.
+    pub to: u64,
+    /// The way back that this one undoes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undoes: Option<String>,
 }
 
 /// The total after turn `seq`, with charges since, as earlier versions kept it beside the history.
@@ -64,6 +78,10 @@ struct HistoryState {
     first_ms: Option<u64>,
     /// The time of the last entry of the rotated file.
     older_ms: Option<u64>,
+    last_ms: Option<u64>,
+    /// The last way back, and the turns that do not count since: until the next turn they can come back.
+    rewound: Option<Rewound>,
+    dropped: Vec<HistoryEntry>,
 }
 
 impl History {
@@ -86,7 +104,7 @@ impl History {
             match name == OLDER {
                 true => {
                     log.rotate();
-                    (state.older_ms, state.first_ms) = (state.last_ms(), None);
+                    (state.older_ms, state.first_ms) = (state.last_ms, None);
                 }
                 false => state.length = whole as u64,
             }
@@ -122,7 +140,7 @@ impl History {
     fn turn_over(&self, state: &mut HistoryState) -> Result<()> {
         self.0.dir.rename(FILE, OLDER)?;
         self.0.log.rotate();
-        (state.length, state.older_ms, state.first_ms) = (0, state.last_ms(), None);
+        (state.length, state.older_ms, state.first_ms) = (0, state.last_ms, None);
         Ok(())
     }
 
@@ -158,6 +176,44 @@ impl History {
         own.filter_map(|entry| Some((entry.input.clone(), entry.reply.clone()?))).collect()
     }
 
+    /// The number of the last entry.
+    pub fn seq(&self) -> u64 {
+        self.state().seq
+    }
+
+    /// The turns after `to` that count, with their inputs.
+    pub fn after(&self, to: u64) -> Vec<(u64, String)> {
+        let state = self.state();
+        state.recent.iter().filter(|entry| entry.seq > to).map(|entry| (entry.seq, entry.input.clone())).collect()
+    }
+
+    /// Whether the way back of this id is the last entry, so that it can be undone.
+    pub fn can_restore(&self, id: &str) -> bool {
+        self.state().rewound.as_ref().is_some_and(|rewound| rewound.id == id && rewound.undoes.is_none())
+    }
+
+    /// Appends a way back, or its undoing, unless it is there already.
+    pub fn rewind(&self, rewound: Rewound, ts_ms: u64, total: Spent) -> Result<()> {
+        if self.state().rewound.as_ref().is_some_and(|known| known.id == rewound.id) {
+            return Ok(());
+        }
+        let (job_id, source) = (rewound.id.clone(), TurnSource::Chat);
+        let (input, reply, error, spent) = (String::new(), None, None, Spent::default());
+        self.add(HistoryEntry {
+            seq: 0,
+            ts_ms,
+            job_id,
+            source,
+            session: None,
+            input,
+            reply,
+            error,
+            spent,
+            total,
+            rewound: Some(rewound),
+        })
+    }
+
     pub fn last(&self) -> Option<HistoryEntry> {
         self.state().recent.last().cloned()
     }
@@ -173,13 +229,22 @@ impl History {
 }
 
 impl HistoryState {
-    fn last_ms(&self) -> Option<u64> {
-        self.recent.last().map(|entry| entry.ts_ms)
-    }
-
     fn take(&mut self, entry: HistoryEntry) {
         (self.seq, self.total) = (entry.seq, entry.total);
         self.first_ms.get_or_insert(entry.ts_ms);
+        self.last_ms = Some(entry.ts_ms);
+        match &entry.rewound {
+            Some(rewound) if rewound.undoes.is_some() => self.recent.append(&mut self.dropped),
+            Some(rewound) => {
+                let kept = self.recent.iter().take_while(|known| known.seq <= rewound.to).count();
+                self.dropped = self.recent.split_off(kept);
+            }
+            None => self.dropped.clear(),
+        }
+        self.rewound = entry.rewound.clone();
+        if entry.rewound.is_some() {
+            return;
+        }
         let own = |other: &HistoryEntry| same(other.session.as_ref(), entry.session.as_ref());
         // A conversation pushes out its own turns before those of others.
         let oldest = match self.recent.iter().filter(|other| own(other)).count() {

@@ -18,6 +18,7 @@ pub mod native;
 pub mod own_model;
 pub mod profiles;
 pub mod protocol;
+pub mod rewind;
 pub mod runtime;
 pub mod runtimes;
 pub mod step;

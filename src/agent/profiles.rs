@@ -159,12 +159,30 @@ impl AgentProfiles {
             let children = all.iter().filter(|(_, child)| child.parent.as_deref() == Some(id));
             let mut rules: Vec<Rule> =
                 children.map(|(child, _)| Rule::allow(&[Action::Read], format!("/agents/{child}/**"))).collect();
+            rules.extend(views(&profile.spec, &self.founder(id)));
             rules.extend(profile.spec.permissions.iter().cloned());
             rules.extend(common.iter().cloned());
             policy = policy.agent(id, &profile.spec.projects, &rules).map_err(Error::invalid)?;
         }
         Ok(policy)
     }
+}
+
+/// The views of its projects: an agent sees what is told of the one that it works in, and nothing of any other. The files of
+/// its own view are the project's for it, under the paths of the project.
+fn views(spec: &spec::AgentSpec, founder: &str) -> Vec<Rule> {
+    use Action::{Invoke, Read, Write};
+    let mut rules = Vec::new();
+    for project in &spec.projects {
+        rules.push(Rule::deny(&[Read, Write, Invoke], format!("/projects/{project}/views/**")));
+        let own = match spec.view {
+            spec::ViewMode::None => continue,
+            spec::ViewMode::Own => founder,
+            spec::ViewMode::Shared => "shared",
+        };
+        rules.push(Rule::allow(&[Read], format!("/projects/{project}/views/{own}/*")));
+    }
+    rules
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use super::budget::{BudgetLimits, Spent};
 use super::history::History;
 use super::ledger::{AccountTerms, Ledger, LimitListener, PassedLimit};
 use super::mail::IncomingMail;
+use super::rewind::TurnCheckpoints;
 use super::thoughts::Thoughts;
 use super::transcript::TurnStore;
 use crate::agent::tools::tree::{Parked, TreeTools};
@@ -20,7 +21,7 @@ use crate::events::EventLogs;
 use crate::model::{ModelProtocol, Prices};
 use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
-use acheron_base::{ConfinedDir, Result, if_exists};
+use acheron_base::{ConfinedDir, Error, Result, if_exists};
 use acheron_vfs::Caller;
 
 /// The number of transcripts whose thoughts are restored at the start.
@@ -115,9 +116,18 @@ pub struct AgentRuntime {
     /// Calls that were understood though not written as the contract asks, since the host started.
     pub deviations: AtomicU64,
     settings: RwLock<Settings>,
+    checkpoints: OnceLock<Arc<dyn TurnCheckpoints>>,
 }
 
 impl AgentRuntime {
+    pub fn set_checkpoints(&self, checkpoints: Arc<dyn TurnCheckpoints>) {
+        _ = self.checkpoints.set(checkpoints); // there is only one
+    }
+
+    pub fn checkpoints(&self) -> Result<&Arc<dyn TurnCheckpoints>> {
+        self.checkpoints.get().ok_or_else(|| Error::unavailable("turns are not kept here"))
+    }
+
     /// Opens the runtime of `agent` with the state found.
     pub fn open(
         agent: &str,
@@ -146,6 +156,7 @@ impl AgentRuntime {
             mail,
             deviations,
             settings,
+            checkpoints: OnceLock::new(),
         };
         agent_runtime.restore_thoughts()?;
         Ok(agent_runtime)

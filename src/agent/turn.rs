@@ -111,8 +111,8 @@ pub async fn remember(
     }
     let (job_id, source, input) = (current.job.id.clone(), current.source.clone(), current.input.clone());
     let (ts_ms, total) = (agent_runtime.context.clock.now_ms(), agent_runtime.spent());
-    let session = current.session.clone();
-    let entry = HistoryEntry { seq: 0, ts_ms, job_id, source, session, input, reply, error, spent, total };
+    let (session, rewound) = (current.session.clone(), None);
+    let entry = HistoryEntry { seq: 0, ts_ms, job_id, source, session, input, reply, error, spent, total, rewound };
     let history = agent_runtime.history.clone();
     on_disk(move || history.add(entry)).await
 }

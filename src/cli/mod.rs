@@ -28,6 +28,7 @@ mod mount_report;
 mod place;
 mod plain_text;
 mod restore;
+mod rewind;
 mod root;
 mod run;
 #[cfg(feature = "door-http")]
@@ -41,6 +42,7 @@ mod token;
 mod tool;
 mod top;
 mod unmount;
+mod view;
 mod wait;
 
 use std::io::{IsTerminal, Write};
@@ -106,6 +108,7 @@ enum CliCommand {
     Top(top::TopArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
+    Rewind(rewind::RewindArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
@@ -117,6 +120,7 @@ enum CliCommand {
     Mcp(mcp::McpArgs),
     #[cfg(feature = "door-acp")]
     Acp(acp::AcpArgs),
+    View(view::ViewArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -176,6 +180,7 @@ pub fn run() -> ExitCode {
         CliCommand::Top(it) => it.run(),
         CliCommand::Backup(it) => it.run(),
         CliCommand::Restore(it) => it.run(),
+        CliCommand::Rewind(it) => it.run(),
         CliCommand::Check(it) => it.run(),
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
@@ -187,6 +192,7 @@ pub fn run() -> ExitCode {
         CliCommand::Mcp(it) => it.run(),
         #[cfg(feature = "door-acp")]
         CliCommand::Acp(it) => it.run(),
+        CliCommand::View(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

@@ -39,6 +39,7 @@ mod protected_names;
 mod protected_paths;
 mod recover;
 mod refusal_rate;
+mod rewind;
 pub mod runs;
 pub mod sandbox_level;
 mod service_registry;
@@ -49,6 +50,8 @@ mod telemetry;
 pub mod tidy;
 mod timelines;
 pub mod trusted_defaults;
+pub mod view_commands;
+mod views;
 mod watch;
 mod wiring;
 pub mod writable;
@@ -108,12 +111,15 @@ impl Host {
         programs::check(&options.spec, &options.here, more)?;
         sandbox_level::check(&options.spec)?;
         let (store, audit) = crate::state::open(&options.state, &options.clock, &options.random)?;
-        let decided = recover::make_files(&store)?;
+        let mut decided = recover::make_files(&store)?;
+        decided.extend(crate::services::views::replay(&options.state)?);
+        decided.extend(rewind::decided(&options.state).into_iter().map(|(job, result)| (job, Ok(result))));
         let (host, filling) = open(options, store, audit)?;
         let host = Arc::new(host);
         acheron_sandbox::remove_stale_groups();
         host.context.approvals.restore()?;
         let recovered = recover::jobs(&host, decided)?;
+        views::open(&host)?;
         system_paths::note(&host);
         let (root, agent_dirs) = build(&host)?;
         protected_paths::keep(&host)?;
@@ -123,6 +129,8 @@ impl Host {
         wiring::serve_networks(&host);
         host.dirs.set_agents(agent_dirs.clone());
         agent_dirs.open(&host)?;
+        views::follow(&host);
+        rewind::open(&host);
         filling.wait()?;
         for job in recovered {
             recover::resume(&host, job);
@@ -155,6 +163,7 @@ impl Host {
         self.state.mount.set(&mount);
         self.mount = Some(mount.clone());
         projects::bind(&self.state, &mount, |_| true);
+        views::bind(&self.state, &mount, |_| true);
         // In their sandboxes they see the mount.
         self.state.shared.mcp_servers.open();
         Ok(mount)
@@ -189,6 +198,12 @@ impl Host {
         // Their mount namespaces hold the mount.
         self.state.shared.shells.close().await;
         self.state.shared.mcp_servers.close().await;
+        let state = self.state.clone();
+        let closed = acheron_base::blocking(move || {
+            state.views.views.close();
+            Ok(())
+        });
+        _ = closed.await; // the mount is taken down in any case
         if let Some(mount) = self.mount.take()
             && let Err(error) = mount.unmount().await
         {
@@ -216,6 +231,7 @@ impl Drop for Host {
     /// Ends the work and the mount, and finishes the writes that are queued. Everything else goes with its owners.
     fn drop(&mut self) {
         self.end_work();
+        self.state.views.views.close();
         drop(self.mount.take());
         audit_lines::stopped(&self.state);
         self.state.store.close();
@@ -245,6 +261,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         clock: &clock,
     })?;
     let projects = Arc::new(projects::Projects::new(&clock));
+    let views = views::HostViews::new(&state, &clock);
     let context =
         ServiceContext::new(all_jobs, event_logs, store.clone(), access.clone(), tokio::runtime::Handle::current());
     context.approvals.set_host(&identity.name);
@@ -263,6 +280,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         shared,
         dirs: Default::default(),
         projects,
+        views,
         system_paths: Default::default(),
         protected_names: Default::default(),
         mount: Default::default(),

@@ -16,6 +16,7 @@ use super::service_registry::ServiceRegistry;
 use super::system_paths::SystemPaths;
 use super::telemetry::{self, TraceExport};
 use super::timelines::Timelines;
+use super::views::HostViews;
 use super::wiring::SharedServices;
 use super::{AgentDirs, PolicyAccess, edit, protected_paths};
 use crate::agent::own_model::AgentModels;
@@ -44,6 +45,7 @@ pub struct HostState {
     pub shared: SharedServices,
     pub dirs: ServiceDirs,
     pub projects: Arc<Projects>,
+    pub views: HostViews,
     pub system_paths: SystemPaths,
     pub protected_names: ProtectedNames,
     pub mount: MountSlot,

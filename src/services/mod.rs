@@ -18,4 +18,5 @@ pub mod search_code;
 pub mod sub_brains;
 pub mod symbols;
 pub mod terminal;
+pub mod views;
 pub mod web_search;

@@ -202,6 +202,22 @@ pub struct AgentSpec {
     pub permissions: Vec<Rule>,
     /// Events that start a turn.
     pub wake: Vec<Wake>,
+    /// Whether it works in its projects, or in copies of them whose changes are promoted later.
+    #[serde(skip_serializing_if = "is_default")]
+    pub view: ViewMode,
+}
+
+/// Where the changes of an agent go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ViewMode {
+    /// Into the projects themselves.
+    #[default]
+    None,
+    /// Into a view of each project, of its own.
+    Own,
+    /// Into one view of each project, together with the other agents that say so.
+    Shared,
 }
 
 /// The limits of one turn.

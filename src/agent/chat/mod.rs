@@ -6,6 +6,7 @@ mod files;
 mod input;
 mod messages;
 mod pending;
+mod rewind;
 #[cfg(test)]
 mod tests;
 
@@ -267,6 +268,11 @@ impl Chat {
         self.0.agent_runtime.context.runtime.spawn(async move {
             job.end().await;
             chat.record(&job, &current).await;
+            if let Ok(checkpoints) = chat.0.agent_runtime.checkpoints()
+                && !job.was_deferred()
+            {
+                checkpoints.keep(&chat.0.agent_runtime.agent, chat.0.agent_runtime.history.seq()).await;
+            }
             drop(slot);
             drop(turn.place);
         });

@@ -15,6 +15,7 @@ fn entry(job_id: &str, reply: Option<&str>) -> HistoryEntry {
         error: None,
         spent,
         total,
+        rewound: None,
     }
 }
 
