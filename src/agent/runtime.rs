@@ -13,6 +13,7 @@ use super::budget::{BudgetLimits, Spent};
 use super::history::History;
 use super::ledger::{AccountTerms, Ledger, LimitListener, PassedLimit};
 use super::mail::IncomingMail;
+use super::pace::Pace;
 use super::thoughts::Thoughts;
 use super::transcript::TurnStore;
 use crate::agent::tools::tree::{Parked, TreeTools};
@@ -114,6 +115,8 @@ pub struct AgentRuntime {
     pub mail: Arc<dyn IncomingMail>,
     /// Calls that were understood though not written as the contract asks, since the host started.
     pub deviations: AtomicU64,
+    /// How it gets on.
+    pub pace: Pace,
     settings: RwLock<Settings>,
 }
 
@@ -145,6 +148,7 @@ impl AgentRuntime {
             remember,
             mail,
             deviations,
+            pace: Pace::default(),
             settings,
         };
         agent_runtime.restore_thoughts()?;
@@ -208,6 +212,7 @@ impl AgentRuntime {
         for job in &turns[turns.len().saturating_sub(RESTORED_TRANSCRIPTS)..] {
             if let Ok(transcript) = self.turns.transcript(job) {
                 self.thoughts.restore(transcript.records());
+                self.pace.restore(transcript.records());
             }
         }
         Ok(())

@@ -16,6 +16,8 @@ pub mod manual;
 #[cfg(feature = "door-mcp")]
 mod mcp;
 mod mount;
+#[cfg(feature = "door-web")]
+mod open;
 mod place;
 mod plain_text;
 mod restore;
@@ -89,6 +91,8 @@ enum CliCommand {
     Token(token::TokenArgs),
     #[cfg(feature = "door-mcp")]
     Mcp(mcp::McpArgs),
+    #[cfg(feature = "door-web")]
+    Open(open::OpenArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -152,6 +156,8 @@ pub fn run() -> ExitCode {
         CliCommand::Token(it) => it.run(),
         #[cfg(feature = "door-mcp")]
         CliCommand::Mcp(it) => it.run(),
+        #[cfg(feature = "door-web")]
+        CliCommand::Open(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

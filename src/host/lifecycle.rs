@@ -105,7 +105,11 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
         if purge {
             wiring::before_purge(&host, &id)?;
         }
-        if purge { crate::state::purge(&host.store, &id, move |tx| wiring::purge(tx, &agent)) } else { Ok(()) }
+        if !purge {
+            return Ok(());
+        }
+        crate::state::purge(&host.store, &id, move |tx| wiring::purge(tx, &agent))?;
+        host.context.event_logs.reread()
     })
     .await
 }

@@ -14,6 +14,8 @@ pub mod door_listener;
 #[cfg(feature = "door-mcp")]
 pub mod door_mcp;
 pub mod door_tokens;
+#[cfg(feature = "door-web")]
+pub mod door_web;
 mod edit;
 pub mod exec_network;
 mod health;
@@ -224,6 +226,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
     let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));
     let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));
     event_logs.quotas.set(spec.limits);
+    event_logs.restore()?;
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
@@ -258,6 +261,8 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         health: Default::default(),
         runs: Default::default(),
         tokens,
+        #[cfg(feature = "door-web")]
+        open_pages: Default::default(),
         telemetry: Default::default(),
         network: Default::default(),
     };
