@@ -1,7 +1,7 @@
 // The agents as the page knows them: read once, and again when an event tells of a change. All panels share this.
 
 import { followLog, followValue } from "./follow.js";
-import { list, readJson, stat } from "./fs.js";
+import { exists, list, readJson } from "./fs.js";
 import { objects, parse } from "./format.js";
 import { useEffect, useState } from "./ui.js";
 
@@ -66,24 +66,32 @@ function put(row) {
 
 async function loadAll() {
   try {
-    const rows = await readJson("/meta/agents.json");
-    store.operator = true;
-    store.agents = new Map(rows.map((row) => [row.agent_id, row]));
-  } catch (error) {
-    if (error.status !== 404 && error.status !== 403) {
-      store.error = error;
-      return changed();
+    if (store.operator === undefined) await look();
+    if (store.operator) {
+      const rows = await readJson("/meta/agents.json");
+      store.agents = new Map(rows.map((row) => [row.agent_id, row]));
+    } else {
+      // An agent sees its own part: whichever agents are listed for it.
+      const { entries } = await list("/agents");
+      const ids = entries.filter((entry) => entry.type === "directory").map((entry) => entry.name);
+      await Promise.all(ids.slice(0, 100).map((id) => refresh(id)));
     }
-    // An agent sees its own part: whichever agents are listed for it.
-    store.operator = false;
-    const { entries } = await list("/agents");
-    const ids = entries.filter((entry) => entry.type === "directory").map((entry) => entry.name);
-    await Promise.all(ids.slice(0, 100).map((id) => refresh(id)));
+  } catch (error) {
+    store.error = error;
+    return changed();
   }
   store.loaded = true;
   store.error = undefined;
   changed();
   followWorking();
+}
+
+/** Looks which parts of the tree are there for this browser. */
+async function look() {
+  const names = new Set((await list("/")).entries.map((entry) => entry.name));
+  store.approvals = names.has("approvals");
+  store.views = names.has("projects");
+  store.operator = names.has("meta") && (await exists("/meta/agents.json"));
 }
 
 async function refresh(id) {
@@ -151,13 +159,4 @@ export async function begin() {
     },
     { bytes: 1 << 20 },
   );
-  for (const [key, path] of [["approvals", "/approvals"], ["views", "/projects"]]) {
-    stat(path).then(
-      () => {
-        store[key] = true;
-        changed();
-      },
-      () => {},
-    );
-  }
 }

@@ -55,7 +55,7 @@ export function percent(share) {
 
 /** One line of a text, for lists. */
 export function oneLine(text, most = 200) {
-  const line = (text ?? "").replace(/\s+/g, " ").trim();
+  const line = (text ?? "").slice(0, 4 * most).replace(/\*\*|`|^#+ /g, "").replace(/\s+/g, " ").trim();
   return line.length > most ? `${line.slice(0, most)}…` : line;
 }
 

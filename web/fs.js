@@ -54,21 +54,17 @@ export async function readJson(path, options) {
 
 /** The end of a log: its last whole lines, and the offset after them. */
 export async function tail(path, bytes = 262144, signal) {
-  let response;
-  try {
-    response = await ask("GET", url(path), { headers: { range: `bytes=-${bytes}` }, signal });
-  } catch (error) {
-    if (error.status === 416) return { lines: [], end: 0, cut: false };
-    throw error;
-  }
-  const range = /bytes (\d+)-(\d+)\/(\d+)/.exec(response.headers.get("content-range") ?? "");
-  const text = new TextDecoder().decode(await response.arrayBuffer());
-  const cut = range !== null && Number(range[1]) > 0;
-  const total = range ? Number(range[3]) : new TextEncoder().encode(text).length;
-  const whole = text.lastIndexOf("\n") + 1;
-  const begin = cut ? text.indexOf("\n") + 1 : 0;
-  const lines = text.slice(begin, whole).split("\n").filter((line) => line !== "");
-  return { lines, end: total - new TextEncoder().encode(text.slice(whole)).length, cut };
+  // Of an empty file no part can be asked for.
+  const { size } = await stat(path);
+  const begin = Math.max(0, size - bytes);
+  if (size === 0) return { lines: [], end: 0, cut: false };
+  const response = await ask("GET", url(path), { headers: { range: `bytes=${begin}-${size - 1}` }, signal });
+  const part = new Uint8Array(await response.arrayBuffer());
+  // What is not a whole line at either end is left out.
+  const whole = part.lastIndexOf(10) + 1;
+  const first = begin > 0 ? part.indexOf(10) + 1 : 0;
+  const lines = new TextDecoder().decode(part.subarray(first, whole)).split("\n").filter((line) => line !== "");
+  return { lines, end: begin + whole, cut: begin > 0 };
 }
 
 /** The names in a directory: `{entries, truncated}`. */
@@ -98,14 +94,12 @@ export async function write(path, text) {
   await ask("PUT", url(path), { body: text });
 }
 
-/** Whether there is such a path for this caller. */
+/** Whether there is such a path for this caller; the directory above it must be there. Looked up in the listing, because a browser
+ * complains of every answer that is a 404. */
 export async function exists(path) {
-  try {
-    await stat(path);
-    return true;
-  } catch {
-    return false;
-  }
+  const at = path.lastIndexOf("/");
+  const { entries } = await list(path.slice(0, at) || "/", { max: 10_000 });
+  return entries.some((entry) => entry.name === path.slice(at + 1));
 }
 
 export async function logOut() {

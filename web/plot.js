@@ -25,5 +25,6 @@ export function Plot({ name, values, shown, children }) {
   const known = values.filter((value) => value !== undefined);
   const most = known.length ? Math.max(...known) : 0;
   const line = path(values);
-  return html`<figure class="plot"><figcaption><span>${name}</span><b>${children}</b></figcaption><svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${`${name}: at most ${shown(most)} in the last minutes`}>${line ? html`<path class="area" d=${`${line}L${WIDTH} ${HEIGHT}L0 ${HEIGHT}Z`}/>` : null}<path class="line" d=${line}/></svg><span class="most muted">${shown(most)}</span></figure>`;
+  const first = line ? line.slice(1, line.indexOf(" ")) : "0";
+  return html`<figure class="plot"><figcaption><span>${name}</span><b>${children}</b></figcaption><svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label=${`${name}: at most ${shown(most)} in the last minutes`}>${line ? html`<path class="area" d=${`${line}L${WIDTH} ${HEIGHT}L${first} ${HEIGHT}Z`}/>` : null}<path class="line" d=${line}/></svg><span class="most muted">${shown(most)}</span></figure>`;
 }

@@ -194,8 +194,8 @@ function Row({ index, height, chosen, name, size, onClick, children }) {
 }
 
 /** A list beside what is chosen in it; on a phone one after the other. */
-export function Split({ list, detail, onBack, open }) {
-  return html`<div class=${open ? "split open" : "split"}><div class="pane list">${list}</div><div class="pane detail">${open ? html`<button class="back plain" onClick=${onBack}>‹ Back</button>` : null}${detail}</div></div>`;
+export function Split({ list, detail, onBack, open, narrow }) {
+  return html`<div class=${`split${open ? " open" : ""}${narrow ? " narrow" : ""}`}><div class="pane list">${list}</div><div class="pane detail">${open ? html`<button class="back plain" onClick=${onBack}>‹ Back</button>` : null}${detail}</div></div>`;
 }
 
 /** Figures under names. */

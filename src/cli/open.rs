@@ -49,6 +49,8 @@ impl OpenArgs {
         Err(Error::unavailable("the host has ended, and the listener with it").into())
     }
 
+    /// Nobody waits for the browser: it may run longer than this command.
+    #[allow(clippy::zombie_processes)]
     fn show(&self, url: &str) {
         say(&format!("{url}\n"));
         let screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());

@@ -92,7 +92,10 @@ impl Tokens {
         let mut logins = self.logins.lock();
         logins.retain(|_, login| login.until_ms > now);
         if logins.len() >= LOGINS {
-            return Err(Error::busy(format!("{LOGINS} logins are open; each ends after {} minutes", LOGIN_MS / 60_000)));
+            return Err(Error::busy(format!(
+                "{LOGINS} logins are open; each ends after {} minutes",
+                LOGIN_MS / 60_000
+            )));
         }
         logins.insert(hash(&code), Login { principal: principal.clone(), until_ms: now + LOGIN_MS });
         Ok(code)

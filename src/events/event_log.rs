@@ -200,7 +200,20 @@ impl EventLog {
         let changes = Arc::new(watch::Sender::new(0));
         let (turn, signal_bytes) = (AtomicU64::new(0), Mutex::default());
         let (tree, watched, everything) = (Arc::default(), WatchedPaths::default(), None);
-        Ok(EventLog { agent, clock, shown, everything, store, state, changes, turn, quotas, signal_bytes, tree, watched })
+        Ok(EventLog {
+            agent,
+            clock,
+            shown,
+            everything,
+            store,
+            state,
+            changes,
+            turn,
+            quotas,
+            signal_bytes,
+            tree,
+            watched,
+        })
     }
 
     /// Whether the tree is built.

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::audit_file::AuditFile;
 use super::{HostState, health, upgrade};
-use crate::policy::{Principal, PrincipalCaller};
 use crate::jobs::recent;
+use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::{Code, blocking};
 use acheron_fuse::{KindTimes, Mount};
 use acheron_vfs::{Answer, Caller, ComputedFile, Listing, live, pretty, rows, text};
@@ -137,7 +137,8 @@ fn metrics(host: &HostState) -> Value {
 
 /// What all agents have used up together.
 fn spent(host: &HostState) -> Value {
-    let all = host.profiles.ids().iter().map(|id| host.shared.runtimes.spent(id));
+    let ids = host.profiles.ids();
+    let all = ids.iter().map(|id| host.shared.runtimes.spent(id));
     let all = all.reduce(|one, other| one.plus(&other)).unwrap_or_default();
     json!({"tokens": all.usage.total(), "rounds": all.rounds, "ms": all.ms, "money": all.money})
 }

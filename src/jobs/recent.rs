@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::archive::status_json;
-use super::{AgentJobs, Jobs};
+use super::{Job, Jobs};
 use acheron_vfs::{Answer, Caller, ComputedFile, rows};
 
 /// The most jobs in a list.
@@ -29,17 +29,13 @@ fn recent(jobs: &Arc<Jobs>, agent: Option<&str>) -> Answer<Bytes> {
             found.insert(row.id.clone(), status_json(&row));
         }
         let agents = agent.map_or_else(|| jobs.agents(), |agent| vec![agent]);
-        for agent in agents {
-            found.extend(loaded(&jobs.of(&agent)));
-        }
+        let mut loaded: Vec<Arc<Job>> = agents.iter().flat_map(|agent| jobs.of(agent).loaded()).collect();
+        loaded.sort_unstable_by(|one, other| other.id.cmp(&one.id));
+        found.extend(loaded.iter().take(MOST).map(|job| (job.id.clone(), status(job))));
         Ok(rows(&found.into_values().rev().take(MOST).collect::<Vec<_>>()))
     })
 }
 
-fn loaded(agent_jobs: &AgentJobs) -> Vec<(String, Value)> {
-    let status = |job: &Arc<super::Job>| {
-        let now = job.now();
-        (job.id.clone(), serde_json::to_value(job.status(&now)).unwrap_or_default())
-    };
-    agent_jobs.loaded().iter().map(status).collect()
+fn status(job: &Job) -> Value {
+    serde_json::to_value(job.status(&job.now())).unwrap_or_default()
 }

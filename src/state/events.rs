@@ -90,8 +90,8 @@ pub fn tail(conn: &Connection, agent: &str, limits: PageLimits) -> Result<Vec<Ev
 
 /// The newest events of all agents with their agents, oldest first.
 pub fn newest(conn: &Connection, limits: PageLimits) -> Result<Vec<(String, Event)>> {
-    let mut select = conn
-        .prepare_cached("SELECT seq, kind, path, at_ms, payload, agent FROM events ORDER BY id DESC LIMIT ?1")?;
+    let mut select =
+        conn.prepare_cached("SELECT seq, kind, path, at_ms, payload, agent FROM events ORDER BY id DESC LIMIT ?1")?;
     let (mut rows, mut found, mut bytes) = (select.query([limits.events])?, Vec::new(), 0);
     while let Some(row) = rows.next()? {
         bytes += row.get_ref(4)?.as_str().map_or(0, str::len);

@@ -9,7 +9,10 @@ use crate::driver::PageHost;
 use crate::served::{HttpAnswer, bearer, token};
 
 fn two_agents() -> PageHost {
-    PageHost::new(|model| json!({"layout": "acheron-1", "model": model, "default_agent": "charon", "agents": {"charon": {}, "ada": {}}}), |_| ())
+    PageHost::new(
+        |model| json!({"layout": "acheron-1", "model": model, "default_agent": "charon", "agents": {"charon": {}, "ada": {}}}),
+        |_| (),
+    )
 }
 
 fn path_of(login: &str) -> &str {
@@ -46,7 +49,10 @@ fn a_login_is_good_once_and_becomes_a_cookie_with_the_rights_of_its_principal() 
     // An agent's login shows what that agent sees.
     let ada = cookie(&served.ask("GET", path_of(&page.login(&["--agent", "ada"])), &[], ""));
     assert_eq!(get("/fs/agents/ada/chat/status.json", &ada).status, 200);
-    assert_eq!((get("/fs/agents/charon/chat/status.json", &ada).status, get("/fs/meta/agents.json", &ada).status), (404, 404));
+    assert_eq!(
+        (get("/fs/agents/charon/chat/status.json", &ada).status, get("/fs/meta/agents.json", &ada).status),
+        (404, 404)
+    );
     // It stands in the audit, and ends when it is revoked, or by itself.
     let audit = page.house.says("jq -c 'select(.kind == \"login\") | .principal' meta/audit.ndjson");
     assert_eq!(audit, "\"operator\"\n\"agent ada\"\n");
@@ -69,7 +75,9 @@ fn without_a_login_everything_is_a_401_that_runs_nothing_and_leads_nowhere() {
     let operator = cookie(&served.ask("GET", path_of(&page.login(&[])), &[], ""));
     let known = [("cookie", operator.as_str())];
     for method in ["GET", "HEAD"] {
-        for path in ["/", "/web/main.js", "/web/nowhere", "/login", "/login?code=x", "/fs/", "/fs/meta/agents.json", "/nowhere"] {
+        for path in
+            ["/", "/web/main.js", "/web/nowhere", "/login", "/login?code=x", "/fs/", "/fs/meta/agents.json", "/nowhere"]
+        {
             for headers in [&[][..], &known[..]] {
                 let answer = served.ask(method, path, headers, "");
                 let expected = match (headers.is_empty(), path) {
@@ -78,11 +86,16 @@ fn without_a_login_everything_is_a_401_that_runs_nothing_and_leads_nowhere() {
                     (false, _) => 200,
                 };
                 assert_eq!(answer.status, expected, "{method} {path}");
-                let policy = answer.header("content-security-policy").unwrap_or_else(|| panic!("{method} {path}: {answer:?}"));
+                let policy =
+                    answer.header("content-security-policy").unwrap_or_else(|| panic!("{method} {path}: {answer:?}"));
                 assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
                 assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
                 assert_eq!(answer.header("location"), None);
-                for (name, value) in [("x-content-type-options", "nosniff"), ("x-frame-options", "deny"), ("referrer-policy", "no-referrer")] {
+                for (name, value) in [
+                    ("x-content-type-options", "nosniff"),
+                    ("x-frame-options", "deny"),
+                    ("referrer-policy", "no-referrer"),
+                ] {
                     assert_eq!(answer.header(name), Some(value), "{method} {path}: {answer:?}");
                 }
             }
@@ -120,7 +133,8 @@ fn only_the_page_itself_asks_with_the_cookie() {
         let answer = served.ask("POST", input, &all, r#"{"query":"x"}"#);
         assert_eq!(answer.status, expected, "{headers:?}: {answer:?}");
     }
-    let get = |site: &str| served.ask("GET", "/fs/README.md", &[("cookie", &operator), ("sec-fetch-site", site)], "").status;
+    let get =
+        |site: &str| served.ask("GET", "/fs/README.md", &[("cookie", &operator), ("sec-fetch-site", site)], "").status;
     assert_eq!(["same-origin", "none", "same-site", "cross-site"].map(get), [200, 200, 403, 403]);
     // The cookie of another port is none, and a token beside it counts alone.
     let renamed = format!("acheron-1={}", operator.split_once('=').unwrap().1);
@@ -134,8 +148,10 @@ fn only_the_page_itself_asks_with_the_cookie() {
 #[test]
 fn what_files_hold_is_never_a_page() {
     let page = PageHost::new(
-        |model| json!({"layout": "acheron-1", "model": model, "agents": {"charon": {"projects": ["here"]}},
-            "projects": {"here": {"binds": {"/": {"path": "."}}}}}),
+        |model| {
+            json!({"layout": "acheron-1", "model": model, "agents": {"charon": {"projects": ["here"]}},
+            "projects": {"here": {"binds": {"/": {"path": "."}}}}})
+        },
         |here| {
             for name in ["evil.html", "evil.svg", "evil.xhtml", "evil", "<img src=x onerror=alert(1)>.md"] {
                 std::fs::write(here.join(name), "<script>alert(1)</script>").unwrap();
@@ -147,7 +163,10 @@ fn what_files_hold_is_never_a_page() {
     for name in ["evil.html", "evil.svg", "evil.xhtml", "evil", "%3Cimg%20src=x%20onerror=alert(1)%3E.md"] {
         let answer = served.ask("GET", &format!("/fs/projects/here/fs/{name}"), &[("authorization", &word)], "");
         let kind = answer.header("content-type").unwrap();
-        assert!(answer.status == 200 && ["application/octet-stream", "text/markdown; charset=utf-8"].contains(&kind), "{answer:?}");
+        assert!(
+            answer.status == 200 && ["application/octet-stream", "text/markdown; charset=utf-8"].contains(&kind),
+            "{answer:?}"
+        );
         assert!(answer.header("content-security-policy").unwrap().contains("sandbox"), "{answer:?}");
     }
 }

@@ -35,10 +35,19 @@ fn the_page_has_at_most_200_kb_compressed() {
 fn the_page_makes_no_elements_of_strings_and_asks_nobody_else() {
     for (name, bytes) in files() {
         let text = String::from_utf8_lossy(bytes);
-        if name.starts_with("vendor/") || !(name.ends_with(".js") || name.ends_with(".html") || name.ends_with(".css")) {
+        if name.starts_with("vendor/") || !(name.ends_with(".js") || name.ends_with(".html") || name.ends_with(".css"))
+        {
             continue;
         }
-        for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "dangerouslySet", "document.write", "eval(", "new Function"] {
+        for word in [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "dangerouslySet",
+            "document.write",
+            "eval(",
+            "new Function",
+        ] {
             assert!(!text.contains(word), "{name} has {word}");
         }
         for (at, _) in text.match_indices("://") {

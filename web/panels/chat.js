@@ -17,7 +17,7 @@ export function Chat({ rest: [chosen] }) {
   const agent = store.agents.get(chosen);
   const go = (id) => (location.hash = id ? `#/chat/${encodeURIComponent(id)}` : "#/chat");
   const list = html`<h1>Conversation</h1><${Rows} items=${agents} height=${44} label="Conversations" id=${(agent) => agent.agent_id} selected=${chosen} onSelect=${go} className="people" row=${(agent) => html`<span class="cell grow"><b>${agent.agent_id}</b><br/><span class="muted">${oneLine(agent.last, 60) || "–"}</span></span><span class="cell"><${State} name=${agent.attention}/></span>`}/>`;
-  return html`<${Split} open=${Boolean(agent)} onBack=${() => go("")} list=${list} detail=${agent ? html`<${Conversation} key=${chosen} agent=${agent}/>` : html`<${Empty}>Choose an agent to talk to.</${Empty}>`}/>`;
+  return html`<${Split} narrow=${true} open=${Boolean(agent)} onBack=${() => go("")} list=${list} detail=${agent ? html`<${Conversation} key=${chosen} agent=${agent}/>` : html`<${Empty}>Choose an agent to talk to.</${Empty}>`}/>`;
 }
 
 function Conversation({ agent }) {

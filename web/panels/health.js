@@ -72,7 +72,7 @@ export function Health() {
       clearInterval(timer);
     };
   }, []);
-  const padded = (values) => [...Array(Math.max(0, KEPT - values.length)).fill(undefined), ...values];
+  const padded = (values) => [...Array(Math.max(0, 60 - values.length)).fill(undefined), ...values];
   const rate = (value) => (value === undefined ? "–" : `${count(Math.round(value * 10) / 10)}/s`);
   const calls = rates((metrics) => sum(metrics.jobs));
   const requests = rates((metrics) => sum(metrics.requests));
@@ -86,8 +86,8 @@ export function Health() {
     ${health?.mountspec?.failed ? html`<p class="refusal">The last edit of the mountspec is not in force: ${JSON.stringify(health.mountspec.faults ?? health.mountspec)}</p>` : null}
     <div class="plots">
       <${Plot} name="calls" values=${padded(calls)} shown=${rate}>${rate(calls.at(-1))}</${Plot}>
-      <${Plot} name="requests of the kernel" values=${padded(requests)} shown=${rate}>${rate(requests.at(-1))}</${Plot}>
-      <${Plot} name="slowest of a hundred requests" values=${padded(slow)} shown=${(us) => (us ? `< ${count(us)} µs` : "–")}>${slow.at(-1) ? `< ${count(slow.at(-1))} µs` : "–"}</${Plot}>
+      <${Plot} name="kernel requests" values=${padded(requests)} shown=${rate}>${rate(requests.at(-1))}</${Plot}>
+      <${Plot} name="99 of 100 requests within" values=${padded(slow)} shown=${(us) => (us ? `${count(us)} µs` : "–")}>${slow.at(-1) ? `${count(slow.at(-1))} µs` : "–"}</${Plot}>
       <${Plot} name="tokens" values=${padded(tokens)} shown=${rate}>${figure("spent.tokens")}</${Plot}>
       <${Plot} name="money" values=${padded(spending)} shown=${(value) => `${money(value)}/s`}>${figure("spent.money", money)}</${Plot}>
     </div>

@@ -4,7 +4,7 @@ import { Ago, Choice, Empty, Facts, Figure, Filter, Json, Refusal, Rows, Split, 
 import { store as agents, useStore } from "../agents.js";
 import { followLog, followValue } from "../follow.js";
 import { clock, duration, oneLine, parse } from "../format.js";
-import { read, readJson, write } from "../fs.js";
+import { exists, readJson, write } from "../fs.js";
 
 const LIVE = ["queued", "running", "waiting_for_approval"];
 
@@ -43,7 +43,18 @@ function Job({ home, id }) {
   const [error, setError] = useState(undefined);
   const [lines, setLines] = useState([]);
   useEffect(() => followValue(`${home}/progress.json`, (text) => setStatus(parse(text)), setError), [home]);
-  useEffect(() => followLog(`${home}/log.txt`, (more, anew) => setLines((before) => (anew ? more : [...before, ...more]).slice(-2000))), [home]);
+  useEffect(() => {
+    let stop = () => {};
+    let gone = false;
+    // A job of long ago has no log any more.
+    exists(`${home}/log.txt`).then((there) => {
+      if (there && !gone) stop = followLog(`${home}/log.txt`, (more, anew) => setLines((before) => (anew ? more : [...before, ...more]).slice(-2000)));
+    }, () => {});
+    return () => {
+      gone = true;
+      stop();
+    };
+  }, [home]);
   const [request] = useLoaded((signal) => readJson(`${home}/request.json`, { signal }), [home]);
   const live = LIVE.includes(status?.state);
   const [result] = useLoaded((signal) => (status && !live ? readJson(`${home}/result.json`, { signal }) : Promise.resolve(undefined)), [home, live, Boolean(status)]);
@@ -71,5 +82,3 @@ function Job({ home, id }) {
 export function LogTail({ lines }) {
   return html`<div class="log"><${Rows} items=${lines} height=${20} label="Log" stick=${true} row=${(line) => html`<code>${line}</code>`}/></div>`;
 }
-
-export { read };

@@ -36,7 +36,7 @@ function nameOf(item) {
 
 function Item({ path, name, told }) {
   const [meta, error] = useLoaded((signal) => readJson(`${path}/meta.json`, { signal }), [path, told]);
-  const [text] = useLoaded((signal) => read(`${path}/content`, { signal }).catch((error) => (error.status === 416 ? "" : Promise.reject(error))), [path, told]);
+  const [text] = useLoaded((signal) => read(`${path}/content`, { signal }), [path, told]);
   const [versions] = useLoaded((signal) => list(`${path}/versions`, { max: 10_000, signal }), [path, told]);
   const numbers = (versions?.entries ?? []).map((entry) => Number(entry.name)).sort((a, b) => b - a);
   const [pair, setPair] = useState(undefined);

@@ -3,7 +3,7 @@
 import { Ago, Empty, Json, Refusal, Rows, Split, html, useCallback, useEffect, useMemo, useState, useLoaded, treeLink } from "../ui.js";
 import { bytes } from "../format.js";
 import { followLog, followValue } from "../follow.js";
-import { list, read, stat } from "../fs.js";
+import { exists, list, read, stat } from "../fs.js";
 import { Markdown } from "../markdown.js";
 import { Control } from "../form.js";
 
@@ -102,8 +102,9 @@ function Shown({ path }) {
 }
 
 function Directory({ path }) {
-  const [readme] = useLoaded((signal) => read(`${path === "/" ? "" : path}/README.md`, { signal, most: SHOWN }), [path]);
-  return readme === undefined ? html`<${Empty}>Choose a file.</${Empty}>` : html`<${Content} path=${`${path}/README.md`} text=${readme}/>`;
+  const file = `${path === "/" ? "" : path}/README.md`;
+  const [readme] = useLoaded(async (signal) => ((await exists(file)) ? read(file, { signal }) : null), [path]);
+  return !readme ? html`<${Empty}>Choose a file.</${Empty}>` : html`<${Content} path=${`${path}/README.md`} text=${readme}/>`;
 }
 
 /** A text by the ending of its name. */
@@ -129,7 +130,7 @@ function Lines({ text }) {
 }
 
 function PlainFile({ path, size }) {
-  const [text, error] = useLoaded((signal) => read(path, { signal, most: SHOWN }).catch((error) => (error.status === 416 ? "" : Promise.reject(error))), [path]);
+  const [text, error] = useLoaded((signal) => read(path, { signal, most: size > SHOWN ? SHOWN : undefined }), [path]);
   if (error) return html`<${Refusal} error=${error}/>`;
   if (text === undefined) return null;
   if (text.includes("\u0000")) return html`<${Empty}>Not a text: ${bytes(size)}.</${Empty}>`;

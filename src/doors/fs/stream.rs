@@ -53,13 +53,14 @@ fn follows(query: &str) -> Result<Vec<(String, u64)>> {
     let mut follows: Vec<(String, u64)> = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        match (key, follows.last_mut()) {
-            ("follow", _) => follows.push((path::parse(&format!("/fs/{value}"))?, 0)),
-            ("from", Some((_, from))) => {
-                *from = value.parse().map_err(|_| Error::invalid("`from` is a number of bytes"))?;
-            }
-            _ => return Err(Error::invalid("a stream of files is follow=PATH, and from=OFFSET after it")),
+        if key == "follow" {
+            follows.push((path::parse(&format!("/fs/{value}"))?, 0));
+            continue;
         }
+        let Some((_, from)) = follows.last_mut().filter(|_| key == "from") else {
+            return Err(Error::invalid("a stream of files is follow=PATH, and from=OFFSET after it"));
+        };
+        *from = value.parse().map_err(|_| Error::invalid("`from` is a number of bytes"))?;
     }
     match follows.len() {
         0..=FILES => Ok(follows),

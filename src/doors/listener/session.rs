@@ -86,7 +86,9 @@ mod tests {
         ] {
             assert_eq!(cookie.word(header), expected, "{header:?}");
         }
-        assert!(!cookie.set("x", 1).contains("Secure") && SessionCookie::new(1, true).set("x", 1).ends_with("; Secure"));
+        assert!(
+            !cookie.set("x", 1).contains("Secure") && SessionCookie::new(1, true).set("x", 1).ends_with("; Secure")
+        );
     }
 
     #[test]

@@ -62,11 +62,7 @@ fn stranger(context: &DoorContext, request: &Request, why: &str) -> Response {
     response
 }
 
-async fn page(
-    State(context): State<DoorContext>,
-    caller: Option<Extension<DoorCaller>>,
-    request: Request,
-) -> Response {
+async fn page(State(context): State<DoorContext>, caller: Option<Extension<DoorCaller>>, request: Request) -> Response {
     match caller {
         Some(_) => served("index.html", request.headers()),
         None => stranger(&context, &request, "the page needs a login"),
@@ -82,7 +78,7 @@ fn served(name: &str, headers: &HeaderMap) -> Response {
     let Some(PageFile { kind, tag, bytes }) = files::find(name) else {
         return problem::problem(&Error::not_found(format!("the page has no file {}", acheron_base::quoted(name))));
     };
-    let known = headers.get("if-none-match").and_then(|value| value.to_str().ok()) == Some(&tag);
+    let known = headers.get("if-none-match").and_then(|value| value.to_str().ok()) == Some(tag.as_str());
     // The names of the files do not change with their contents: a browser asks each time whether it has the right ones.
     let named = [
         ("content-type", kind),
