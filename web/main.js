@@ -38,7 +38,7 @@ export function shownPanels() {
 }
 
 function place() {
-  const [, word = "needs", ...rest] = location.hash.slice(1).split("/");
+  const [, word = "needs", ...rest] = location.hash.slice(1).split("?")[0].split("/");
   const decode = (part) => {
     try {
       return decodeURIComponent(part);
@@ -96,7 +96,7 @@ function Page() {
     <nav class="panels" aria-label="Panels"><ul>${shownPanels().map((other) => html`<li><a href=${`#/${other.word}`} aria-current=${other.word === at.word ? "page" : undefined}><svg viewBox="0 0 24 24" aria-hidden="true"><path d=${other.icon}/></svg><span>${other.name}</span><${Badge} word=${other.word}/><kbd aria-hidden="true">g ${other.key}</kbd></a></li>`)}</ul></nav>
     <main id="main" tabindex="-1" aria-label=${panel.name}>${over ? html`<${Over}/>` : html`<${panel.view} rest=${at.rest}/>`}</main>
     ${overlay === "help" ? html`<${Help} onClose=${() => setOverlay(null)}/>` : null}
-    ${overlay === "palette" ? html`<${Palette} panels=${shownPanels()} onClose=${() => setOverlay(null)}/>` : null}`;
+    ${overlay === "palette" ? html`<${Palette} panels=${shownPanels()} actions=${[["Theme: light, dark, or as the system", theme], ["Keys", () => setTimeout(() => setOverlay("help"))], ["Log out", () => logOut().finally(() => setOver(true))]]} onClose=${() => setOverlay(null)}/>` : null}`;
 }
 
 /** How many agents wait for somebody. */

@@ -4,7 +4,7 @@ import { html, useEffect, useMemo, useRef, useState } from "./ui.js";
 import { byNeed } from "./agents.js";
 import { treeLink } from "./ui.js";
 
-export function Palette({ panels, onClose }) {
+export function Palette({ panels, actions, onClose }) {
   const own = useRef(null);
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
@@ -16,6 +16,7 @@ export function Palette({ panels, onClose }) {
     const all = [
       ...panels.map((panel) => ({ name: panel.name, about: "panel", href: `#/${panel.word}` })),
       ...byNeed().map((agent) => ({ name: agent.agent_id, about: `conversation · ${agent.attention}`, href: `#/chat/${encodeURIComponent(agent.agent_id)}` })),
+      ...actions.map(([name, act]) => ({ name, about: "do it", act })),
     ];
     const hits = all.filter((entry) => words.every((word) => `${entry.name} ${entry.about}`.toLowerCase().includes(word)));
     if (text.startsWith("/")) hits.unshift({ name: text, about: "path", href: treeLink(text) });
@@ -23,7 +24,8 @@ export function Palette({ panels, onClose }) {
   }, [text]);
   const go = (entry) => {
     own.current.close();
-    location.hash = entry.href;
+    if (entry.act) entry.act();
+    else location.hash = entry.href;
   };
   const keys = (event) => {
     if (event.key === "ArrowDown") setChosen((at) => Math.min(found.length - 1, at + 1));

@@ -331,6 +331,12 @@ impl Chat {
         })
     }
 
+    /// The calls of the agent that wait for an approval.
+    fn waiting_for_approval(&self) -> usize {
+        let unfinished = self.0.agent_runtime.context.jobs.of(&self.0.agent_runtime.agent).unfinished();
+        unfinished.iter().filter(|job| job.now().state.name() == "waiting_for_approval").count()
+    }
+
     /// `status.json`.
     pub fn status(&self) -> Value {
         let agent_runtime = &self.0.agent_runtime;
@@ -360,7 +366,7 @@ impl Chat {
         let now_ms = agent_runtime.context.clock.now_ms();
         let pace = agent_runtime.pace.view();
         let facts = AgentFacts {
-            approvals: 0,
+            approvals: self.waiting_for_approval(),
             running: current.is_some(),
             queued: jobs.len(),
             paused: settings.paused,
