@@ -120,7 +120,7 @@ function SchemaForm({ path, schema, root, operation, service }) {
     ${list.map((field) => html`<${Field} field=${field} value=${entered[field.name]} fault=${refused.at[field.name]} onInput=${(value) => set(field.name, value)}/>`)}
     ${refused.rest ? html`<p class="refusal" role="alert">${refused.rest}</p>` : null}
     <div class="actions"><button class="primary" disabled=${busy}>${busy ? "Running…" : operation.replaceAll("_", " ")}</button><${PathLink} path=${`${service}/README.md`}>what it does</${PathLink}></div>
-    ${answer === undefined ? null : html`<h4>Answer</h4><${Json} value=${answer}/>`}
+    ${answer === undefined ? null : html`<h3>Answer</h3><${Json} value=${answer}/>`}
   </form>`;
 }
 

@@ -9,6 +9,7 @@ mod common;
 mod driver;
 mod logins;
 mod model;
+mod modules;
 mod panels;
 #[path = "../house/served.rs"]
 #[allow(dead_code)]

@@ -160,9 +160,9 @@ function Call({ card, home }) {
   return html`<details class=${`call ${state}`}><summary><${State} name=${state}/><b>${call.name}</b> <span class="path">${path}</span><span class="muted">${duration(card.ms)}</span></summary>
     <div class="inside">
       ${path ? html`<p><${PathLink} path=${shown}/>${result?.job_id ? html` · <a href=${`#/jobs/${encodeURIComponent(home.slice(8))}/${result.job_id}`}>job ${result.job_id.slice(0, 12)}…</a>` : null}</p>` : null}
-      ${content === undefined ? null : html`<h4>Content</h4><${Json} value=${pretty(content)}/>`}
-      ${extra ? html`<h4>Arguments</h4><${Json} value=${extra}/>` : null}
-      ${failed ? html`<${Refusal} error=${failed}/>` : result === undefined ? null : html`<h4>Result</h4><${Json} value=${typeof result.content === "string" ? pretty(result.content) : result}/>`}
+      ${content === undefined ? null : html`<h3>Content</h3><${Json} value=${pretty(content)}/>`}
+      ${extra ? html`<h3>Arguments</h3><${Json} value=${extra}/>` : null}
+      ${failed ? html`<${Refusal} error=${failed}/>` : result === undefined ? null : html`<h3>Result</h3><${Json} value=${typeof result.content === "string" ? pretty(result.content) : result}/>`}
     </div></details>`;
 }
 
