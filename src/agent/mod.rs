@@ -16,6 +16,7 @@ pub mod lifecycle;
 pub mod mail;
 pub mod native;
 pub mod own_model;
+pub mod pace;
 pub mod profiles;
 pub mod protocol;
 pub mod rewind;

@@ -14,6 +14,7 @@ use super::history::History;
 use super::ledger::{AccountTerms, Ledger, LimitListener, PassedLimit};
 use super::mail::IncomingMail;
 use super::rewind::TurnCheckpoints;
+use super::pace::Pace;
 use super::thoughts::Thoughts;
 use super::transcript::TurnStore;
 use crate::agent::tools::tree::{Parked, TreeTools};
@@ -115,6 +116,8 @@ pub struct AgentRuntime {
     pub mail: Arc<dyn IncomingMail>,
     /// Calls that were understood though not written as the contract asks, since the host started.
     pub deviations: AtomicU64,
+    /// How it gets on.
+    pub pace: Pace,
     settings: RwLock<Settings>,
     checkpoints: OnceLock<Arc<dyn TurnCheckpoints>>,
 }
@@ -155,6 +158,7 @@ impl AgentRuntime {
             remember,
             mail,
             deviations,
+            pace: Pace::default(),
             settings,
             checkpoints: OnceLock::new(),
         };
@@ -219,6 +223,7 @@ impl AgentRuntime {
         for job in &turns[turns.len().saturating_sub(RESTORED_TRANSCRIPTS)..] {
             if let Ok(transcript) = self.turns.transcript(job) {
                 self.thoughts.restore(transcript.records());
+                self.pace.restore(transcript.records());
             }
         }
         Ok(())

@@ -169,6 +169,7 @@ impl<'a> RunningTurn<'a> {
             warned: false,
         };
         turn.count();
+        agent_runtime.pace.begin(agent_runtime.context.clock.now_ms());
         if turn.records().is_empty() {
             let CurrentTurn { job, source, session, input, settings, .. } = &*turn.current;
             let began = TranscriptRecord::Began {
@@ -297,6 +298,8 @@ impl<'a> RunningTurn<'a> {
         };
         answer.said.name_calls(native::ids(self.records()));
         let (at_ms, call) = (clock.now_ms(), self.first_call(&answer.said));
+        agent_runtime.pace.step(answer.ms, at_ms);
+        agent_runtime.pace.set_context(answer.said.usage.total());
         // The thought first: a reader that has seen the log line of a round finds its thought.
         let seq = agent_runtime.thoughts.end(&answer.said, at_ms);
         self.log_round(round, &call);
@@ -409,8 +412,10 @@ impl<'a> RunningTurn<'a> {
         let pause = Arc::new(WaitTimer::new(clock.clone()));
         let tools = self.agent_runtime.tools({
             let (pause, current, spent, round) = (pause.clone(), self.current.clone(), self.spent(), self.round());
+            let agent_runtime = self.agent_runtime.clone();
             Arc::new(move |parked| {
                 pause.note(parked);
+                agent_runtime.pace.wait(parked, pause.clock.now_ms());
                 let mut doing = doing.clone();
                 doing["waiting"] = parked.into();
                 show(&current, &pause.clock, round, &spent, &doing);
@@ -432,6 +437,7 @@ impl<'a> RunningTurn<'a> {
     /// or not at all.
     fn outcome(&mut self, result: Value, ms: u64, parked_ms: u64) -> Result<()> {
         let at_ms = self.agent_runtime.context.clock.now_ms();
+        self.agent_runtime.pace.step(ms.saturating_sub(parked_ms), at_ms);
         let (ledger, agent) = (&self.agent_runtime.ledger, &self.agent_runtime.agent);
         let worked = Spent { ms: ms.saturating_sub(parked_ms), ..Spent::default() };
         let records = vec![TranscriptRecord::Outcome { at_ms, ms, parked_ms, result }];
@@ -450,6 +456,7 @@ impl<'a> RunningTurn<'a> {
             return Ok(end.clone());
         }
         self.show(&json!({"doing": "waiting for a reply from outside", "waiting": true}));
+        self.agent_runtime.pace.wait(true, self.agent_runtime.context.clock.now_ms());
         let mut reply = self.current.reply.subscribe();
         let text = reply.wait_for(Option::is_some).await.ok().and_then(|text| text.clone());
         Ok(TurnEnd::Replied(text.unwrap_or_default()))

@@ -25,6 +25,8 @@ pub mod manual;
 mod mcp;
 mod mount;
 mod mount_report;
+#[cfg(feature = "door-web")]
+mod open;
 mod place;
 mod plain_text;
 mod restore;
@@ -121,6 +123,8 @@ enum CliCommand {
     #[cfg(feature = "door-acp")]
     Acp(acp::AcpArgs),
     View(view::ViewArgs),
+    #[cfg(feature = "door-web")]
+    Open(open::OpenArgs),
     Wait(wait::WaitArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
@@ -193,6 +197,8 @@ pub fn run() -> ExitCode {
         #[cfg(feature = "door-acp")]
         CliCommand::Acp(it) => it.run(),
         CliCommand::View(it) => it.run(),
+        #[cfg(feature = "door-web")]
+        CliCommand::Open(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),

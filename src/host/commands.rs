@@ -33,6 +33,8 @@ const COMMANDS: &[HostCommand] = &[
     door_listener::COMMAND,
     #[cfg(feature = "door-9p")]
     ninep_listener::COMMAND,
+    #[cfg(feature = "door-web")]
+    super::door_web::COMMAND,
 ];
 
 /// One command: its word, and what serves a connection that begins with it.

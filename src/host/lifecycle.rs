@@ -120,7 +120,8 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
         crate::state::purge(&host.store, &id, move |tx| {
             audit::note(tx, &removed);
             wiring::purge(tx, &agent)
-        })
+        })?;
+        host.context.event_logs.reread()
     })
     .await
 }

@@ -16,6 +16,8 @@ pub mod door_listener;
 #[cfg(feature = "door-mcp")]
 pub mod door_mcp;
 pub mod door_tokens;
+#[cfg(feature = "door-web")]
+pub mod door_web;
 mod edit;
 pub mod exec_network;
 mod growth;
@@ -248,6 +250,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
     let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));
     let timelines = timelines::Timelines::open(&store, &audit, &clock)?;
     event_logs.quotas.set(spec.limits);
+    event_logs.restore()?;
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
@@ -287,6 +290,8 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         health: Default::default(),
         runs: Default::default(),
         tokens,
+        #[cfg(feature = "door-web")]
+        open_pages: Default::default(),
         telemetry: Default::default(),
         network: Default::default(),
     };

@@ -53,6 +53,9 @@ pub struct HostState {
     pub runs: ActiveRuns,
     /// The tokens of clients outside.
     pub tokens: Arc<Tokens>,
+    /// Where the page is served.
+    #[cfg(feature = "door-web")]
+    pub open_pages: super::door_web::OpenPages,
     /// Sends traces, if the mountspec names a collector.
     pub telemetry: OnceLock<TraceExport>,
     pub network: HostNetwork,

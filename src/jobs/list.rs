@@ -263,6 +263,11 @@ impl AgentJobs {
     }
 
     /// The jobs that have not ended.
+    /// The jobs in memory, oldest first.
+    pub fn loaded(&self) -> Vec<Arc<Job>> {
+        self.jobs().loaded.iter().cloned().collect()
+    }
+
     pub fn unfinished(&self) -> Vec<Arc<Job>> {
         self.jobs().loaded.iter().filter(|job| !job.settled()).cloned().collect()
     }

@@ -8,6 +8,7 @@ mod cancel;
 pub mod files;
 mod job;
 mod list;
+pub mod recent;
 mod result_sizes;
 mod steps;
 mod store;

@@ -51,6 +51,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/14-queues.sql"),
     include_str!("steps/15-audit-chain.sql"),
     include_str!("steps/16-approvals.sql"),
+    include_str!("steps/17-token-expiry.sql"),
 ];
 
 /// The version of the tables: how many migrations there are.

@@ -332,6 +332,12 @@ pub trait File: Send + Sync {
         None
     }
 
+    /// Changes whenever bytes were added to the file, so that a follower need not look again and again; `None` for a file that
+    /// cannot tell.
+    fn growth(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
+        None
+    }
+
     /// Whether a reader's `close(2)` has an effect, so that a server must call [`Handle::flush`] before `close(2)` returns.
     /// This costs each close one request.
     fn flushed_by_readers(&self) -> bool {

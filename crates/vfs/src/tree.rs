@@ -345,6 +345,19 @@ impl Tree {
             false => Ok(found),
         }
     }
+
+    /// The first `most` names after `after` in the directory at `path` that the caller may see: a listing page by page.
+    pub fn list_after(&self, caller: &Caller, path: &str, after: &str, most: usize) -> Result<Vec<Entry>> {
+        let (path, node) = self.find(caller, path)?;
+        let Node::Dir(dir) = node else { return Err(not_a_directory(&path)) };
+        let under = if path == "/" { "" } else { &path };
+        let seen = |(name, node): (String, Node)| {
+            let path = format!("{under}/{name}");
+            self.shows(caller, &path, &node).then_some(Entry { path, node })
+        };
+        let rest = dir.list().into_iter().skip_while(|(name, _)| name.as_str() <= after);
+        Ok(rest.filter_map(seen).take(most).collect())
+    }
 }
 
 /// The right that a writer of such a file needs.

@@ -24,7 +24,9 @@ A conversation with the agent.
 - On one handle, `exec 3<>control/input; echo hi >&3; cat <&3`, a read returns the reply to that message.
 - `history.ndjson` has every turn: input, reply or error, and cost. `status.json` shows the current turn, the limits of a
   turn and of the agent (`limits`) and the usage of all turns (`spent`). A turn that reaches a limit ends with
-  `budget_exceeded`; an event is emitted at 80 %.
+  `budget_exceeded`; an event is emitted at 80 %. `attention` says whether the agent needs you: `approval`, `blocked` (its
+  last turn failed, or turns wait while it is paused), `stalled` (on one step for more than twice its median), `working`,
+  `idle` or `done`; `last` its last words; `context` the tokens of the last question and answer, and the window.
 - `echo > ../jobs/<job>/control/cancel` ends a turn.
 - `pending.json` is for programs that serve an agent whose model is `external`: it waits until a turn has no answer and shows
   the oldest. It is not listed, so that nothing hangs that only looks around. `control/reply.json` answers it
