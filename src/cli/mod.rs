@@ -9,6 +9,8 @@ mod daemon;
 mod deadline;
 mod doctor;
 mod exec;
+#[cfg(feature = "fabric")]
+mod fabric;
 mod host_connection;
 mod log_rotation;
 mod man;
@@ -90,6 +92,8 @@ enum CliCommand {
     #[cfg(feature = "door-mcp")]
     Mcp(mcp::McpArgs),
     Wait(wait::WaitArgs),
+    #[cfg(feature = "fabric")]
+    Fabric(fabric::FabricArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -153,6 +157,8 @@ pub fn run() -> ExitCode {
         #[cfg(feature = "door-mcp")]
         CliCommand::Mcp(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
+        #[cfg(feature = "fabric")]
+        CliCommand::Fabric(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),
     };

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{LAYOUT, NetworkAccess};
+use super::{FabricSpec, LAYOUT, NetworkAccess};
 use crate::contract::Effect;
 pub use crate::model::{ModelProtocol, Prices};
 use crate::policy::Rule;
@@ -44,6 +44,8 @@ pub struct Spec {
     pub limits: ByteLimits,
     #[serde(skip_serializing_if = "is_default")]
     pub telemetry: TelemetrySpec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<FabricSpec>,
 }
 
 /// A language model.
@@ -643,6 +645,7 @@ impl Default for Spec {
             retention: Retention::default(),
             limits: ByteLimits::default(),
             telemetry: TelemetrySpec::default(),
+            fabric: None,
         }
     }
 }

@@ -47,6 +47,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/13-mail.sql"),
     include_str!("steps/14-queues.sql"),
     include_str!("steps/15-audit-chain.sql"),
+    include_str!("steps/16-far-mail.sql"),
 ];
 
 /// Opens the database of a state directory, applies missing migrations, and goes on with its audit, whose size is returned too.
