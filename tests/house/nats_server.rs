@@ -85,6 +85,9 @@ pub struct NatsServer {
     dir: tempfile::TempDir,
     pub port: u16,
     pub monitor: u16,
+    address: String,
+    /// A network namespace to run in.
+    namespace: Option<String>,
     child: Option<Child>,
 }
 
@@ -97,20 +100,35 @@ impl NatsServer {
     /// With settings of JetStream, and others.
     pub fn with(program: &Path, jetstream: &str, more: &str) -> NatsServer {
         let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().join("store");
+        NatsServer::placed(dir, program, &store, ("127.0.0.1", None), jetstream, more)
+    }
+
+    /// With its store in a place of its own, at an address, perhaps in a network namespace.
+    pub fn placed(
+        dir: tempfile::TempDir,
+        program: &Path,
+        store: &Path,
+        (address, namespace): (&str, Option<&str>),
+        jetstream: &str,
+        more: &str,
+    ) -> NatsServer {
         let (port, monitor) = (free_port(), free_port());
-        let (store, log) = (dir.path().join("store"), dir.path().join("log"));
+        let log = dir.path().join("log");
         let config = format!(
-            "server_name: s{port}\nlisten: 127.0.0.1:{port}\nhttp: 127.0.0.1:{monitor}\nlog_file: {log:?}\n\
+            "server_name: s{port}\nlisten: {address}:{port}\nhttp: {address}:{monitor}\nlog_file: {log:?}\n\
              ping_interval: 5s\nping_max: 2\njetstream: {{ store_dir: {store:?}\n {jetstream} }}\n{more}\n"
         );
         std::fs::write(dir.path().join("config"), config).unwrap();
-        let mut server = NatsServer { program: program.to_owned(), dir, port, monitor, child: None };
+        let (address, namespace) = (address.to_owned(), namespace.map(str::to_owned));
+        let mut server =
+            NatsServer { program: program.to_owned(), dir, port, monitor, address, namespace, child: None };
         server.begin();
         server
     }
 
     pub fn url(&self) -> String {
-        format!("nats://127.0.0.1:{}", self.port)
+        format!("nats://{}:{}", self.address, self.port)
     }
 
     /// The configuration, which may be changed before the next start.
@@ -124,7 +142,15 @@ impl NatsServer {
 
     /// Starts it, and returns when it greets.
     pub fn begin(&mut self) {
-        let child = Command::new(&self.program).arg("-c").arg(self.config()).stderr(Stdio::null()).spawn().unwrap();
+        let mut command = match &self.namespace {
+            None => Command::new(&self.program),
+            Some(namespace) => {
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", namespace]).arg(&self.program);
+                command
+            }
+        };
+        let child = command.arg("-c").arg(self.config()).stderr(Stdio::null()).spawn().unwrap();
         self.child = Some(child);
         let until = Instant::now() + Duration::from_secs(30);
         while !self.greets() {
@@ -134,7 +160,7 @@ impl NatsServer {
     }
 
     fn greets(&self) -> bool {
-        let Ok(stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
+        let Ok(stream) = TcpStream::connect((self.address.as_str(), self.port)) else { return false };
         let mut line = String::new();
         BufReader::new(stream).read_line(&mut line).is_ok() && line.starts_with("INFO ")
     }

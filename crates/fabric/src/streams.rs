@@ -40,6 +40,8 @@ pub fn all(replicas: u64) -> Vec<Value> {
             "max_age": MAIL_AGE,
             "duplicate_window": DUPLICATES,
             "allow_atomic": true,
+            // One reader per host; without this the server stops before 6,000 (measured with 2.15.1).
+            "max_consumers": 100_000,
         }),
         json!({
             "name": QUEUE,

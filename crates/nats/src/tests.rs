@@ -4,7 +4,9 @@
 mod nats_server;
 
 mod conditions;
+mod disks;
 mod leases;
+mod partition;
 mod requests;
 mod rights;
 mod servers;

@@ -8,12 +8,13 @@ use serde_json::{Value, json};
 use super::HostState;
 use crate::host::upgrade;
 use crate::service::{ServiceInstance, directory};
-use crate::services::remote::FarService;
 use crate::services::remote::told::ToldContract;
+use crate::services::remote::{FarService, HostLink};
 use acheron_base::{Error, Result};
 use acheron_fabric::messages::{HostRequest, RequestedThing};
 use acheron_fabric::names::{OPERATOR, is_token};
 use acheron_fabric::subjects::Verb;
+use acheron_fabric::{streams, subjects};
 use acheron_nats::{LinkFault, StoredRecord};
 use acheron_vfs::{Answer, ComputedFile, Listing, Node, live, pretty, rows, text};
 
@@ -67,7 +68,7 @@ fn services(host: &HostState, node: &str) -> Vec<Value> {
     instances.iter().map(row).collect()
 }
 
-/// `STATUS.json`: the host is asked. If nobody is there it is down at once; if it does not answer, the last heartbeat counts.
+/// `STATUS.json`: the host is asked. If nobody is there it is down at once; if it does not answer, its lease counts.
 fn status(host: &Arc<HostState>, node: &str) -> ComputedFile {
     let (weak, node) = (Arc::downgrade(host), node.to_owned());
     ComputedFile::fetched(move |_| {
@@ -86,31 +87,34 @@ async fn asked(host: &Weak<HostState>, node: &str) -> Result<Value> {
     let asking = runtime.spawn(async move {
         let hello =
             |token| HostRequest { agent: OPERATOR.to_owned(), token, id: String::new(), about: RequestedThing::Hello };
-        link.ask(&to, Verb::Hello, hello, HELLO).await
+        match link.ask(&to, Verb::Hello, hello, HELLO).await {
+            Ok(Ok(_)) => (Some(true), None),
+            Ok(Err(LinkFault::Nobody)) => (Some(false), None),
+            // It is silent: whether it holds its name tells whether it is there.
+            Ok(Err(fault)) => (holds_its_name(&link, &to).await.ok(), Some(fault.to_string())),
+            Err(error) => (Some(false), Some(error.message)),
+        }
     });
-    let answer = asking.await.map_err(|err| Error::internal(err.to_string()))?;
+    let (is_up, error) = asking.await.map_err(|err| Error::internal(err.to_string()))?;
     let host = upgrade(host)?;
-    let (joined, error) = match answer {
-        Ok(Ok(_)) => {
-            host.fabric.noticed(node, true, host.context.clock.now_ms());
-            (true, None)
-        }
-        Ok(Err(LinkFault::Nobody)) => {
-            host.fabric.noticed(node, false, host.context.clock.now_ms());
-            (true, None)
-        }
-        Ok(Err(fault)) => (true, Some(fault.to_string())),
-        Err(error) => (false, Some(error.message)),
-    };
+    if let Some(is_up) = is_up {
+        host.fabric.noticed(node, is_up, host.context.clock.now_ms());
+    }
     let (about, is_up, seen_at_ms) =
         host.fabric.seen(node).ok_or_else(|| Error::not_found("this host is forgotten"))?;
     Ok(json!({
         "node_id": node,
-        "up": is_up && joined,
+        "up": is_up,
         "seen_at_ms": seen_at_ms,
         "started_at_ms": about["started_at_ms"],
         "error": error,
     }))
+}
+
+/// Whether a host has renewed the lease on its name in time.
+async fn holds_its_name(link: &HostLink, node: &str) -> Result<bool> {
+    let (link, stream) = (link.current()?.link, streams::bucket_stream(streams::NODES));
+    Ok(link.record(&stream, &subjects::presence(node)).await?.is_some_and(|record| !record.body.is_empty()))
 }
 
 /// Puts a service of a host into its directory, if it is new or has changed; takes one away that is not offered any more.

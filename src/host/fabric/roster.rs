@@ -1,7 +1,7 @@
-//! The other hosts: who is there, who was, what they offer. Read from the server at every heartbeat, and at once when a host says
+//! The other hosts: who is known, and what they offer. What has changed is read from the server at every heartbeat, and at once when a host says
 //! that something has changed.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::host::upgrade;
 use acheron_base::Result;
 use acheron_fabric::names::check_node;
 use acheron_fabric::{streams, subjects};
-use acheron_nats::{LeaseHolder, Link};
+use acheron_nats::Link;
 use acheron_vfs::Listing;
 
 /// How often the roster is read.
@@ -48,9 +48,11 @@ pub async fn follow(host: &Weak<HostState>, changed: &Notify, link: &Link) {
         }
     };
     let reading = async {
+        let mut next = 0;
         loop {
-            if let Err(error) = read(host, link).await {
-                tracing::warn!(%error, "the roster of hosts cannot be read");
+            match read(host, link, next).await {
+                Ok(after) => next = after,
+                Err(error) => tracing::warn!(%error, "the roster of hosts cannot be read"),
             }
             _ = tokio::time::timeout(HEARTBEAT, changed.notified()).await;
         }
@@ -58,59 +60,49 @@ pub async fn follow(host: &Weak<HostState>, changed: &Notify, link: &Link) {
     tokio::join!(listening, reading);
 }
 
-async fn read(host: &Weak<HostState>, link: &Link) -> Result<()> {
-    let present =
-        link.records(&streams::bucket_stream(streams::NODES), &format!("$KV.{}.>", streams::NODES), 0).await?;
-    let described =
-        link.records(&streams::bucket_stream(streams::HOSTS), &format!("$KV.{}.>", streams::HOSTS), 0).await?;
+/// Reads what has changed since a record, and returns the one to begin with the next time. Only that: a host that read of all
+/// others at every heartbeat would make them many requests, and their number squared for all. Who is up is asked when somebody
+/// wants to know.
+async fn read(host: &Weak<HostState>, link: &Link, from: u64) -> Result<u64> {
+    let filter = format!("$KV.{}.>", streams::HOSTS);
+    let described = link.records(&streams::bucket_stream(streams::HOSTS), &filter, from).await?;
     let host = upgrade(host)?;
-    let now_ms = host.context.clock.now_ms();
-    let mut up: HashSet<&str> = HashSet::new();
-    for record in present.iter().filter(|record| !record.body.is_empty()) {
-        let Some(node) = subjects::key_of(&record.subject, streams::NODES) else { continue };
-        let holder: Option<LeaseHolder> = serde_json::from_slice(&record.body).ok();
-        let token = holder.map(|holder| holder.token).filter(|token| *token > 0).unwrap_or(record.number);
-        host.fabric.note_token(node, token);
-        up.insert(node);
-    }
+    let mut next = from;
     for record in &described {
+        next = record.number + 1;
         let Some(key) = subjects::key_of(&record.subject, streams::HOSTS) else { continue };
         let (node, service) = key.split_once('.').map_or((key, None), |(node, service)| (node, Some(service)));
         if node == link.node() || check_node(node).is_err() {
             continue;
         }
         match service {
-            None => note(&host, node, &record.body, up.contains(node), now_ms),
+            None => note(&host, node, &record.body),
             Some(service) => far_node::put_service(&host, node, service, record),
         }
     }
-    Ok(())
+    Ok(next)
 }
 
 /// Notes a host, and shows it if it is new.
-fn note(host: &Arc<HostState>, node: &str, about: &[u8], is_up: bool, now_ms: u64) {
+fn note(host: &Arc<HostState>, node: &str, about: &[u8]) {
     let Ok(about) = serde_json::from_slice::<Value>(about) else { return };
+    host.fabric.note_token(node, about["token"].as_u64().unwrap_or_default());
     let mut known = host.fabric.known.lock();
     let is_full = known.len() >= MOST;
     match known.get_mut(node) {
-        Some(it) => {
-            it.about = about;
-            it.is_up = is_up;
-            if is_up {
-                it.seen_at_ms = now_ms;
-            }
-        }
+        Some(it) => it.about = about,
         None if is_full => (),
         None => {
             let listing = far_node::show(host, node);
-            let seen_at_ms = if is_up { now_ms } else { about["started_at_ms"].as_u64().unwrap_or(0) };
-            known.insert(node.to_owned(), KnownNode { about, is_up, seen_at_ms, services: HashMap::new(), listing });
+            let seen_at_ms = about["started_at_ms"].as_u64().unwrap_or_default();
+            let known_node = KnownNode { about, is_up: false, seen_at_ms, services: HashMap::new(), listing };
+            known.insert(node.to_owned(), known_node);
         }
     }
 }
 
 impl FabricState {
-    /// What is known of a host: its description, whether it was up when it was last looked at, and when it was last up.
+    /// What is known of a host: its description, whether it was up when it was last asked, and when it was last up.
     pub fn seen(&self, node: &str) -> Option<(Value, bool, u64)> {
         self.known.lock().get(node).map(|it| (it.about.clone(), it.is_up, it.seen_at_ms))
     }

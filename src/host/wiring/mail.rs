@@ -48,9 +48,10 @@ pub fn carrier(host: &HostState, link: &acheron_nats::Link) -> MailCarrier {
 
 #[cfg(feature = "fabric")]
 pub fn share_queues(host: &HostState, link: Option<&acheron_nats::Link>) {
-    let queue = link.filter(|_| !host.shared.queues.far.is_empty()).map(|link| -> Arc<dyn FarQueue> {
+    let queue = link.filter(|_| !host.shared.queues.far.is_empty()).map(|link| {
         let (quotas, ids) = (host.context.event_logs.quotas.clone(), host.context.ids.clone());
-        Arc::new(FabricQueue::new(link.clone(), quotas, ids))
+        let queue: Arc<dyn FarQueue> = Arc::new(FabricQueue::new(link.clone(), quotas, ids));
+        (queue, host.context.runtime.clone())
     });
     host.shared.queues.far.set(queue);
 }

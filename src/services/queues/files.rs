@@ -25,7 +25,8 @@ impl NamesDir {
                 let now_ms = queues.clock.now_ms();
                 let status = match queues.far.has(&name) {
                     true => {
-                        let found = queues.far.current()?.status(&name, now_ms).await?;
+                        let asked = name.clone();
+                        let found = queues.far.ask(move |far| async move { far.status(&asked, now_ms).await }).await?;
                         found.or_else(|| Some(QueueStatus { queue: name.clone(), ..QueueStatus::default() }))
                     }
                     false => queues.backend.status(&name, now_ms).await?,
@@ -71,7 +72,7 @@ impl DeadDir {
             let (queues, queue, id) = (queues.clone(), queue.clone(), id.clone());
             Answer::soon(async move {
                 let found = match queues.far.has(&queue) {
-                    true => queues.far.current()?.dead_one(&queue, &id).await?,
+                    true => queues.far.ask(|far| async move { far.dead_one(&queue, &id).await }).await?,
                     false => queues.backend.store().read(move |conn| sqlite::dead_item(conn, &queue, &id)).await?,
                 };
                 found.map(|item| pretty(&item)).ok_or_else(|| Error::not_found("the item is not dead any more"))

@@ -76,3 +76,18 @@ async fn a_server_that_does_not_answer_is_unknown_and_not_a_hang() {
     let letters = link.fetch_mail(SOON).await.unwrap();
     assert_eq!(letters.len(), 1);
 }
+
+#[tokio::test]
+async fn hints_that_nobody_reads_keep_nothing_else() {
+    let server = NatsServer::start();
+    let link = joined(&server, "styx").await;
+    let hints = link.hints().await.unwrap();
+    // More than the client keeps for a reader: it drops the rest, and says so.
+    for _ in 0..100_000 {
+        link.tell(subjects::hints_from("styx"), Bytes::from_static(b"queue crawl")).await;
+    }
+    let subject = subjects::mail("styx", "styx", "charon");
+    link.store(&subject, Bytes::from_static(b"x"), &crate::Condition::once("1")).await.unwrap();
+    assert_eq!(link.fetch_mail(SOON).await.unwrap().len(), 1);
+    drop(hints);
+}

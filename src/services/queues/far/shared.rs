@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use parking_lot::RwLock;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::services::queues::backend::{DeadItem, LeasedItem, Queue, TakeRequest, Taken};
@@ -34,7 +35,8 @@ pub trait FarQueue: Queue {
 /// The queues that all hosts share.
 pub struct FarQueues {
     names: BTreeSet<String>,
-    current: RwLock<Option<Arc<dyn FarQueue>>>,
+    /// With the runtime that its requests need; a reader's thread is not in it.
+    current: RwLock<Option<(Arc<dyn FarQueue>, Handle)>>,
     /// Counts hints.
     hints: watch::Sender<u64>,
 }
@@ -57,7 +59,7 @@ impl FarQueues {
     }
 
     /// This host is joined to others, or no more.
-    pub fn set(&self, queue: Option<Arc<dyn FarQueue>>) {
+    pub fn set(&self, queue: Option<(Arc<dyn FarQueue>, Handle)>) {
         *self.current.write() = queue;
         self.hinted();
     }
@@ -69,9 +71,21 @@ impl FarQueues {
 
     pub fn current(&self) -> Result<Arc<dyn FarQueue>> {
         let current = self.current.read().clone();
-        current.ok_or_else(|| {
+        current.map(|(queue, _)| queue).ok_or_else(|| {
             Error::unavailable("this queue is shared with other hosts, and this host is not joined to them now; meta/health.json says why")
         })
+    }
+
+    /// Asks on the runtime of the host.
+    pub async fn ask<T, F>(&self, question: impl FnOnce(Arc<dyn FarQueue>) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let queue = self.current()?;
+        let runtime = self.current.read().as_ref().map(|(_, runtime)| runtime.clone());
+        let runtime = runtime.ok_or_else(|| Error::unavailable("this host is not joined to others now"))?;
+        runtime.spawn(question(queue)).await.map_err(|err| Error::internal(err.to_string()))?
     }
 
     /// Leases an item as soon as there is one; none if there is none in time.
