@@ -62,12 +62,12 @@ impl ToldContract {
             };
             let deadline = (Duration::from_millis(told.deadline_ms) + JOURNEY).min(LONGEST);
             let operation = Operation::new(told.name.as_str(), effect).deadline(deadline).idempotent();
-            Operation {
-                private: told.private,
-                for_its_reader: told.for_its_reader,
-                example: told.example.clone(),
-                ..operation.about(told.about.as_str()).takes(told.arguments.clone()).answers(told.result.clone())
-            }
+            let operation = operation.about(told.about.as_str()).takes(told.arguments.clone());
+            let mut operation = operation.answers(told.result.clone());
+            operation.private = told.private;
+            operation.for_its_reader = told.for_its_reader;
+            operation.example = told.example.clone();
+            operation
         };
         let about =
             format!("{}\n\nThis service runs on the host {node}, which decides who may call it.", self.about.trim());
