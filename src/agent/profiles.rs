@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy::{Action, Policy, Rule};
 use crate::spec::{self, Spec};
 use acheron_base::{Code, ConfinedDir, Error, Result, if_exists};
+use acheron_fabric::names::FarPattern;
 
 /// One who lives here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,6 +63,8 @@ pub struct AgentProfiles {
     all: RwLock<BTreeMap<String, Profile>>,
     /// Rules that hold for everybody and that no rule of their own takes back.
     common: RwLock<Vec<Rule>>,
+    /// What is offered to agents of other hosts.
+    offers: Vec<(FarPattern, String)>,
 }
 
 impl AgentProfiles {
@@ -81,7 +84,12 @@ impl AgentProfiles {
         }
         // Of those whom the mountspec named once, only what they were told to do is kept.
         all.retain(|id, profile: &mut Profile| profile.created || spec.agents.contains_key(id));
-        let profiles = AgentProfiles { place, all: RwLock::default(), common: RwLock::default() };
+        let profiles = AgentProfiles {
+            place,
+            all: RwLock::default(),
+            common: RwLock::default(),
+            offers: spec.fabric.as_ref().map(|fabric| fabric.rules()).unwrap_or_default(),
+        };
         for (id, entry) in &spec.agents {
             let known = all.remove(id);
             let profile = Profile::named(spec, id, entry, known.as_ref());
@@ -163,6 +171,9 @@ impl AgentProfiles {
             rules.extend(profile.spec.permissions.iter().cloned());
             rules.extend(common.iter().cloned());
             policy = policy.agent(id, &profile.spec.projects, &rules).map_err(Error::invalid)?;
+        }
+        for (to, path) in &self.offers {
+            policy = policy.offer(to.clone(), path.clone()).map_err(Error::invalid)?;
         }
         Ok(policy)
     }

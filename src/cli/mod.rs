@@ -1,8 +1,8 @@
 //! The command line: one file per command. Uses every other module; nothing else knows clap.
 
-mod agents;
 #[cfg(feature = "door-acp")]
 mod acp;
+mod agents;
 mod audit;
 mod backup;
 mod candidates;
@@ -13,6 +13,8 @@ mod daemon;
 mod deadline;
 mod doctor;
 mod exec;
+#[cfg(feature = "fabric")]
+mod fabric;
 mod here;
 mod host_connection;
 mod host_view;
@@ -37,9 +39,9 @@ mod run;
 mod serve;
 mod since;
 mod status;
-mod table;
 #[cfg(any(feature = "door-mcp", feature = "door-acp"))]
 mod stdio_door;
+mod table;
 mod token;
 mod tool;
 mod top;
@@ -126,6 +128,8 @@ enum CliCommand {
     #[cfg(feature = "door-web")]
     Open(open::OpenArgs),
     Wait(wait::WaitArgs),
+    #[cfg(feature = "fabric")]
+    Fabric(fabric::FabricArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -200,6 +204,8 @@ pub fn run() -> ExitCode {
         #[cfg(feature = "door-web")]
         CliCommand::Open(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
+        #[cfg(feature = "fabric")]
+        CliCommand::Fabric(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),
     };

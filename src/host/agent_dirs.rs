@@ -200,6 +200,7 @@ impl Link for SelfLink {
         match caller.principal() {
             Principal::Agent(id) => Ok(id.clone()),
             Principal::Operator => Ok(upgrade(&self.0)?.current.spec().default_agent().to_owned()),
+            Principal::Far(_) => Err(Error::forbidden("an agent of another host has no directory here")),
             Principal::Nobody => Err(Error::forbidden("the process that asks is gone or unknown")),
         }
     }

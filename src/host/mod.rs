@@ -20,6 +20,8 @@ pub mod door_tokens;
 pub mod door_web;
 mod edit;
 pub mod exec_network;
+#[cfg(feature = "fabric")]
+pub mod fabric;
 mod growth;
 mod health;
 pub mod library;
@@ -104,6 +106,8 @@ pub struct Host {
     mount: Option<Arc<Mount>>,
     following: Option<FileWatcher>,
     socket: Option<HostSocket>,
+    #[cfg(feature = "fabric")]
+    fabric: Option<fabric::FabricTask>,
 }
 
 impl Host {
@@ -146,7 +150,17 @@ impl Host {
         if host.paths.mountpoint.is_none() {
             host.shared.mcp_servers.open();
         }
-        Ok(Host { state: host, tree, mount: None, following: None, socket: None })
+        #[cfg(feature = "fabric")]
+        let fabric = fabric::begin(&host);
+        Ok(Host {
+            state: host,
+            tree,
+            mount: None,
+            following: None,
+            socket: None,
+            #[cfg(feature = "fabric")]
+            fabric,
+        })
     }
 
     pub fn tree(&self) -> &Tree {
@@ -197,6 +211,10 @@ impl Host {
     /// Takes everything down: work first, then the mount with its waiting readers, then the state.
     pub async fn down(mut self) {
         self.end_work();
+        #[cfg(feature = "fabric")]
+        if let Some(fabric) = self.fabric.take() {
+            fabric.leave().await;
+        }
         // Their mount namespaces hold the mount.
         self.state.shared.shells.close().await;
         self.state.shared.mcp_servers.close().await;
@@ -294,6 +312,8 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         open_pages: Default::default(),
         telemetry: Default::default(),
         network: Default::default(),
+        #[cfg(feature = "fabric")]
+        fabric: Default::default(),
     };
     Ok((state, filling))
 }
@@ -310,7 +330,7 @@ fn build(host: &Arc<HostState>) -> Result<(Listing, Arc<AgentDirs>)> {
         .dir("global", Listing::default().dir("library", library::directory(host)?))
         .dir("mail", mail::directory(host)?)
         .dir("meta", meta::directory(host))
-        .dir("nodes", Listing::default().dir("local", nodes::directory(host)?))
+        .with("nodes", Node::Dir(nodes::root(host)?))
         .with("projects", Node::Dir(projects::directory(host)?));
     Ok((root, agent_dirs))
 }

@@ -29,6 +29,7 @@ use crate::state::audit::AuditSize;
 use acheron_base::{ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
 use acheron_store::Store;
+use acheron_vfs::Listing;
 
 /// The state of a running host.
 pub struct HostState {
@@ -59,6 +60,9 @@ pub struct HostState {
     /// Sends traces, if the mountspec names a collector.
     pub telemetry: OnceLock<TraceExport>,
     pub network: HostNetwork,
+    /// The other hosts, if this one has joined them.
+    #[cfg(feature = "fabric")]
+    pub fabric: super::fabric::FabricState,
 }
 
 /// Where the host's own things are on this machine.
@@ -84,6 +88,8 @@ pub struct ServiceDirs {
     agents: OnceLock<Arc<AgentDirs>>,
     /// The services that all agents share.
     local: OnceLock<ServiceRegistry>,
+    /// `/nodes`.
+    nodes: OnceLock<Arc<Listing>>,
     /// Held while a service is put into a directory.
     placing: Mutex<()>,
 }
@@ -95,6 +101,14 @@ impl ServiceDirs {
 
     pub fn set_local(&self, local: ServiceRegistry) {
         _ = self.local.set(local); // there is only one
+    }
+
+    pub fn set_nodes(&self, nodes: Arc<Listing>) {
+        _ = self.nodes.set(nodes); // there is only one
+    }
+
+    pub fn nodes(&self) -> Option<&Arc<Listing>> {
+        self.nodes.get()
     }
 
     /// Held by whoever puts a service into its directory, so that of two versions of a service the later stands there.

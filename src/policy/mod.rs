@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use acheron_fabric::names::{FarAgent, FarPattern};
 use acheron_vfs::Access;
 
 use acheron_approvals::{AskingRule, sha256};
@@ -27,6 +28,8 @@ use pattern::Pattern;
 pub enum Principal {
     Operator,
     Agent(String),
+    /// An agent of another host, or its operator: `node/agent`.
+    Far(String),
     /// A process that has exited or is unknown.
     Nobody,
 }
@@ -36,6 +39,7 @@ impl fmt::Display for Principal {
         match self {
             Principal::Operator => f.write_str("operator"),
             Principal::Agent(id) => write!(f, "agent {id}"),
+            Principal::Far(far) => write!(f, "far {far}"),
             Principal::Nobody => f.write_str("nobody"),
         }
     }
@@ -47,6 +51,7 @@ impl Principal {
         match name.split_once(' ') {
             None if name == "operator" => Principal::Operator,
             Some(("agent", id)) => Principal::Agent(id.to_owned()),
+            Some(("far", id)) => Principal::Far(id.to_owned()),
             _ => Principal::Nobody,
         }
     }
@@ -150,6 +155,8 @@ enum RuleVerdict {
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     agents: HashMap<String, Vec<(Rule, Pattern)>>,
+    /// What is offered to agents of other hosts.
+    far: Vec<(FarPattern, Rule, Pattern)>,
 }
 
 /// The result of a check, with its reason.
@@ -177,6 +184,13 @@ impl Policy {
             rules.push((rule.clone(), pattern.owned_by(id)));
         }
         self.agents.insert(id.to_owned(), rules);
+        Ok(self)
+    }
+
+    /// Allows agents of other hosts to invoke what lies at a path. They may do nothing else.
+    pub fn offer(mut self, to: FarPattern, path: String) -> Result<Policy, String> {
+        let pattern = Pattern::parse(&path).map_err(|fault| format!("{path}: {fault}"))?;
+        self.far.push((to, Rule::allow(&[Action::Invoke], path), pattern));
         Ok(self)
     }
 }
@@ -225,6 +239,7 @@ fn decide(policy: &Policy, principal: &Principal, action: Action, path: &str) ->
     let id = match principal {
         Principal::Operator => return PolicyDecision::of(true, "the operator may do everything".to_owned()),
         Principal::Nobody => return no("the calling process has exited or is unknown".to_owned()),
+        Principal::Far(far) => return decide_far(policy, far, action, path),
         Principal::Agent(id) => id,
     };
     let Some(rules) = policy.agents.get(id) else {
@@ -248,6 +263,21 @@ fn decide(policy: &Policy, principal: &Principal, action: Action, path: &str) ->
             PolicyDecision::of(true, format!("a rule allows {} on {}", action.name(), rule.path))
         }
         None => no(format!("no rule allows agent {id} to {} /{}", action.name(), names.join("/"))),
+    }
+}
+
+/// The decision about an agent of another host: only what `offer` in the mountspec names.
+fn decide_far(policy: &Policy, far: &str, action: Action, path: &str) -> PolicyDecision {
+    let no = |reason: String| PolicyDecision::of(false, reason);
+    let (Ok(who), Some(names)) = (FarAgent::parse(far), names(path, "")) else {
+        return no(format!("{far} is not an agent of another host"));
+    };
+    let offers = |(to, rule, pattern): &&(FarPattern, Rule, Pattern)| {
+        to.matches(&who) && rule.allow.contains(&action) && pattern.matches(&names)
+    };
+    match policy.far.iter().find(offers) {
+        Some((_, rule, _)) => PolicyDecision::of(true, format!("{} is offered to {far}", rule.path)),
+        None => no(format!("/{} is not offered to {far}", names.join("/"))),
     }
 }
 

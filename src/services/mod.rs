@@ -10,10 +10,15 @@ pub mod mail;
 pub mod mcp;
 pub mod memory;
 pub mod mounts;
+#[cfg(all(test, feature = "fabric"))]
+#[path = "../../tests/house/nats_server.rs"]
+mod nats_server;
 pub mod phases;
 pub mod prompts;
 pub mod queues;
 pub mod recall;
+#[cfg(feature = "fabric")]
+pub mod remote;
 pub mod search_code;
 pub mod sub_brains;
 pub mod symbols;

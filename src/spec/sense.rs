@@ -96,6 +96,9 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
     for (name, service) in &spec.services {
         faults.service(&join("services", name), name, service);
     }
+    for (path, said) in spec.fabric.iter().flat_map(|fabric| fabric.faults(spec)) {
+        faults.add(&path, said);
+    }
     if let Some(url) = spec.telemetry.otlp.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
         let said = format!("{} is not a URL; it must begin with http:// or https://", quoted(url));
         faults.add("telemetry.otlp", said);

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ApprovalsSpec, LAYOUT, NetworkAccess};
+use super::{ApprovalsSpec, FabricSpec, LAYOUT, NetworkAccess};
 use crate::contract::Effect;
 pub use crate::model::{ModelProtocol, Prices};
 use crate::policy::Rule;
@@ -46,6 +46,8 @@ pub struct Spec {
     pub telemetry: TelemetrySpec,
     #[serde(skip_serializing_if = "is_default")]
     pub approvals: ApprovalsSpec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<FabricSpec>,
 }
 
 /// A language model.
@@ -662,6 +664,7 @@ impl Default for Spec {
             limits: ByteLimits::default(),
             telemetry: TelemetrySpec::default(),
             approvals: ApprovalsSpec::default(),
+            fabric: None,
         }
     }
 }

@@ -52,6 +52,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/15-audit-chain.sql"),
     include_str!("steps/16-approvals.sql"),
     include_str!("steps/17-token-expiry.sql"),
+    include_str!("steps/18-far-mail.sql"),
 ];
 
 /// The version of the tables: how many migrations there are.

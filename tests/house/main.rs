@@ -23,6 +23,8 @@ mod documents;
 mod doors;
 mod ends;
 mod example_service;
+#[cfg(feature = "fabric")]
+mod fabric;
 mod fuse_files;
 mod fuse_mounts;
 mod fuse_polls;
@@ -40,6 +42,8 @@ mod library;
 mod links;
 mod mail;
 mod manual;
+#[cfg(feature = "fabric")]
+mod many_machines;
 mod mcp_door;
 mod mcp_files;
 mod mcp_servers;
@@ -48,6 +52,8 @@ mod missing_tools;
 mod model_server;
 mod names;
 mod native_calls;
+#[cfg(feature = "fabric")]
+mod nats_server;
 mod network;
 mod newcomer;
 mod ninep;

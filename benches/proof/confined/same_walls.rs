@@ -42,9 +42,14 @@ impl SameWalls {
             }
         }
         // As ours: one group of the sandbox in one of the agent; only the inner ones are entered.
-        let inner = self.groups.iter().filter(|group| !self.groups.iter().any(|other| other.path.parent() == Some(&group.path)));
+        let inner = self
+            .groups
+            .iter()
+            .filter(|group| !self.groups.iter().any(|other| other.path.parent() == Some(&group.path)));
         let doors: Vec<fs::File> = inner
-            .map(|group| fs::OpenOptions::new().write(true).open(group.path.join(group.door)).expect("a group to enter"))
+            .map(|group| {
+                fs::OpenOptions::new().write(true).open(group.path.join(group.door)).expect("a group to enter")
+            })
             .collect();
         let mut command = Command::new("bwrap");
         command.args(&self.words);
@@ -62,7 +67,13 @@ impl SameWalls {
 /// The mounts that a program in ours sees.
 fn inside(house: &TestHost) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_acheron"));
-    command.args(["exec", "--root"]).arg(house.path("")).args(["--agent", "charon", "--", "cat", "/proc/self/mountinfo"]);
+    command.args(["exec", "--root"]).arg(house.path("")).args([
+        "--agent",
+        "charon",
+        "--",
+        "cat",
+        "/proc/self/mountinfo",
+    ]);
     let output = command.output().expect("a program in a sandbox");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("a list of mounts")

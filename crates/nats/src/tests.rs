@@ -1,0 +1,27 @@
+//! The client against real servers.
+
+#[path = "../../../tests/house/nats_server.rs"]
+mod nats_server;
+
+mod conditions;
+mod disks;
+mod leases;
+mod partition;
+mod requests;
+mod rights;
+mod servers;
+
+use crate::{Link, LinkOptions};
+use nats_server::NatsServer;
+
+/// A connection of a host to a server without users, with everything set up.
+async fn joined(server: &NatsServer, node: &str) -> Link {
+    let link = connected(&server.url(), node, None).await;
+    link.ready().await.unwrap();
+    link
+}
+
+async fn connected(url: &str, node: &str, seed: Option<&str>) -> Link {
+    let (url, node, seed) = (url.to_owned(), node.to_owned(), seed.map(str::to_owned));
+    Link::connect(&LinkOptions { url, node, seed, roots: None }).await.unwrap()
+}
