@@ -161,7 +161,7 @@ impl History {
 
     /// The time of the last turn.
     pub fn last_ms(&self) -> Option<u64> {
-        self.state().last_ms()
+        self.state().last_ms
     }
 
     /// Whether the turn is in the history.

@@ -51,6 +51,7 @@ impl RewindFile {
             correlation_id,
             principal,
             arguments: json!({"to": request.to, "preview": request.preview, "undo": request.undo}),
+            asks: false,
         };
         let own = runtime.clone();
         let start = move |job: Arc<Job>| -> JobWork {

@@ -203,7 +203,7 @@ async fn begin(
     };
     let instance = instance(host, service, offer)?;
     instance.contract().check(&operation, &arguments)?;
-    let call = Envelope { op: operation, arguments, correlation_id: Some(key) };
+    let call = Envelope { op: operation, arguments, correlation_id: Some(key), reason: None };
     let mut jobs = instance.begin(&caller, vec![call]).wait().await?;
     jobs.pop().ok_or_else(|| Error::internal("a call without a job"))
 }
