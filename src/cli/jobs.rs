@@ -8,10 +8,10 @@ use serde_json::json;
 
 use super::host_view::{HostView, ViewArgs};
 use super::table::{render, span, terminal_width};
-use super::{CommandResult, Failure, plain_text, say};
+use super::{CommandResult, Failure, plain_text, say, since};
 use crate::host::overview::JobOverview;
 use crate::state::jobs::{self, JobRow, JobState};
-use acheron_base::{Clock, Error, Result};
+use acheron_base::{Error, Result};
 
 /// List jobs: those that have not ended; with --all also those that have, newest last.
 #[derive(Args)]
@@ -64,7 +64,7 @@ impl JobsArgs {
         match self.json {
             true => listed.iter().for_each(|job| say(&format!("{}\n", json!(job)))),
             false if listed.is_empty() => say(if self.all { "no jobs\n" } else { "no job is under way\n" }),
-            false => say(&shown(&listed, Clock::real().now_ms(), terminal_width())),
+            false => say(&shown(&listed, since::now_ms(), terminal_width())),
         }
         if more > 0 {
             eprintln!("note: {more} more are not listed");

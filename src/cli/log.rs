@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::backup::state_of;
 use super::host_connection::HostConnection;
 use super::{CommandResult, Failure, plain_text, since};
-use acheron_base::{Clock, Error};
+use acheron_base::Error;
 pub use render::LogLine;
 pub use source::LogSource;
 
@@ -51,7 +51,7 @@ pub struct LogArgs {
 
 impl LogArgs {
     pub fn run(self) -> CommandResult {
-        let since_ms = self.since.as_deref().map(|when| since::parse(when, Clock::real().now_ms())).transpose()?;
+        let since_ms = self.since.as_deref().map(|when| since::parse(when, since::now_ms())).transpose()?;
         let state = state_of(self.state, self.root)?;
         // Before the first line is read, so that none is missed.
         let mut host = match self.follow {

@@ -16,9 +16,8 @@ use std::process::{Command, ExitCode};
 use std::sync::mpsc::{Sender, channel};
 
 use clap::Args;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use ratatui::crossterm::event;
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 use super::host_view::ViewArgs;
 use super::{CommandResult, Failure, deadline};
@@ -60,8 +59,7 @@ impl TopArgs {
             return supervise();
         }
         // The other process must not end alone: it is what puts the terminal back.
-        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::TERM))
-            .map_err(std::io::Error::from)?;
+        set_parent_process_death_signal(Some(Signal::TERM)).map_err(std::io::Error::from)?;
         let state = self.view.state()?;
         let mut terminal = ratatui::try_init()?;
         let shown = show(&mut terminal, &state);
@@ -75,8 +73,8 @@ fn supervise() -> CommandResult {
     let before = rustix::termios::tcgetattr(std::io::stdin()).map_err(std::io::Error::from)?;
     let mut command = Command::new(std::env::current_exe()?);
     let mut child = command.args(std::env::args_os().skip(1)).arg("--screen").spawn()?;
-    let pid = Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX));
-    on_signals(move || _ = kill(pid, Signal::SIGTERM))?;
+    let pid = Pid::from_child(&child);
+    on_signals(move || _ = kill_process(pid, Signal::TERM))?;
     let status = child.wait()?;
     if let Some(signal) = status.signal() {
         _ = std::io::stdout().write_all(AS_BEFORE).and_then(|()| std::io::stdout().flush());

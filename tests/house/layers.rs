@@ -226,7 +226,7 @@ const MAY_TAKE: [(&str, &str); 6] = [
         "crates/fuse/src/lib.rs",
         "the name of a mount differs from those of all other processes, however they are seeded",
     ),
-    ("src/cli/audit.rs", "a user says `yesterday`"),
+    ("src/cli/since.rs", "a user says `yesterday`"),
     ("src/cli/mount.rs", "hands them to the host"),
     ("src/cli/tool.rs", "hands them to the tools"),
 ];
