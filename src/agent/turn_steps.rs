@@ -75,7 +75,7 @@ impl ShownPieces {
                     self.state = PieceState::Begin(text);
                 } else if let Some(thought) = begin.strip_prefix(OPEN) {
                     self.state = PieceState::Thinking(String::new());
-                    return thought.trim_start().to_owned();
+                    return thought.to_owned();
                 } else if !self.native && begin.starts_with(['{', '[', '`']) {
                     self.state = PieceState::Call;
                 } else {
@@ -177,7 +177,7 @@ mod tests {
     fn reasoning_and_words_are_shown_and_calls_are_not_however_they_are_cut() {
         for (native, text, expected) in [
             (false, "let me <b> see", "let me <b> see|"),
-            (false, " <think> a </thin b</think>{\"tool_calls\":[]}", "a </thin b|"),
+            (false, " <think> a </thin b</think>{\"tool_calls\":[]}", " a </thin b|"),
             (false, "\n```json\n{}", "|"),
             (false, "<thin", "|"),
             (true, "<think>hm</think>\nThe {answer}", "hm|The {answer}"),

@@ -1,12 +1,16 @@
 """Drives the door for editors with the official Python SDK of the Agent Client Protocol: sessions, streaming, cancellation, an old
 session."""
-import asyncio, sys
+import asyncio, re, sys
 
 from acp import RequestError, spawn_agent_process, text_block
 from acp.schema import ResourceContentBlock
 
 directory, command = sys.argv[1], sys.argv[2:]
 called = asyncio.Event()
+
+
+def shown(path):
+    return path.replace(directory, "DIR").replace(directory.rsplit("/", 1)[0] + "/ns", "TREE")
 
 
 class Editor:
@@ -18,10 +22,10 @@ class Editor:
         if kind.endswith("_chunk"):
             print(kind, repr(update.content.text))
         elif kind == "tool_call":
-            print("call:", update.title, update.kind, update.status, [at.path.replace(directory, "DIR") for at in update.locations or []])
+            print("call:", update.title, update.kind, update.status, [shown(at.path) for at in update.locations or []])
             called.set()
         elif kind == "tool_call_update":
-            print("call is", update.status, [repr(part.content.text) for part in update.content or []])
+            print("call is", update.status, [re.sub("job-[0-9a-f-]+", "JOB", part.content.text) for part in update.content or []])
 
 
 async def say(agent, session, *blocks):

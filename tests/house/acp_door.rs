@@ -66,12 +66,40 @@ fn the_official_sdk_drives_an_agent_of_the_host() {
     command.arg((5 * GUARD.as_secs()).to_string()).arg(python).args(["-W", "ignore", CLIENT]).arg(&directory);
     let output = command.args(door(&house)).current_dir(&directory).stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    expect![[r#""#]].assert_eq(&said);
+    expect![[r#"
+        1 acheron True
+        agent_thought_chunk 'A file.'
+        call: Read /projects/here/fs/notes.txt read in_progress ['DIR/notes.txt']
+        call is completed ['a note\n']
+        agent_message_chunk 'Nearly.\n\n'
+        agent_message_chunk 'A note.'
+        -> end_turn
+        call: memory.create execute in_progress ['TREE/agents/self/memory/control/create.json']
+        call is completed ['{"job_id":"JOB"}']
+        agent_message_chunk 'Done.'
+        -> end_turn
+        call: Read /agents/self/events/sources/user/never.json read in_progress ['TREE/agents/self/events/sources/user/never.json']
+        -> cancelled
+        refused: the script ../script.ndjson has no answer left for this message
+        ['What is in `/projects/here/fs/notes.txt`'] [True]
+        code 0
+        user_message_chunk 'What is in `/projects/here/fs/notes.txt`'
+        agent_message_chunk 'A note.'
+        agent_message_chunk 'Still the same.'
+        -> end_turn
+        refused: the history has no session `nothing`; `session/list` shows those that it has
+    "#]].assert_eq(&said);
     house.check(
         r#"
         jq -c '[.input, .reply, .error.code, .session.place]' agents/charon/chat/history.ndjson
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            ["What is in `/projects/here/fs/notes.txt`","A note.",null,"/projects/here/fs"]
+            ["Write it down","Done.",null,null]
+            ["Wait",null,"cancelled",null]
+            ["Fail",null,"provider_error",null]
+            ["And now?","Still the same.",null,"/projects/here/fs"]
+        "#]],
     );
 }
 
@@ -171,7 +199,9 @@ fn an_editor_needs_no_mount_and_its_conversations_outlive_the_host() {
     editor.ask(2, "session/load", json!({"sessionId": session, "cwd": "/", "mcpServers": []}));
     assert_eq!(editor.answer(2)["error"]["code"], -32002);
     drop(editor);
-    let output = Command::new(ACHERON).args(&words("nobody")[1..]).stdin(Stdio::null()).output().unwrap();
+    let mut nobody = Command::new(ACHERON);
+    nobody.args(&words("nobody")[1..]).current_dir(dir.path()).stdin(Stdio::null());
+    let output = nobody.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("there is no agent `nobody`"), "{said}");
 }
@@ -254,7 +284,11 @@ fn a_hostile_editor_changes_nothing_for_the_next_message() {
     assert!(editor.answer(424242)["result"]["sessionId"].is_string());
     editor.write = Some(writing.join().unwrap());
     assert_eq!(editor.end(), Some(0));
-    assert_eq!(house.says("jq -r .state agents/charon/chat/status.json"), "idle\n");
+    // Empty messages were refused, and nothing runs.
+    assert_eq!(
+        house.says("jq -c '[.queued, .input, .state]' agents/charon/chat/status.json"),
+        "[0,null,\"refused\"]\n"
+    );
 }
 
 /// It floods prompts and never reads: it is alone with it.
