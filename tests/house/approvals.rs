@@ -124,7 +124,7 @@ fn what_waits_is_withdrawn_when_the_agent_gives_it_up_and_equal_calls_are_done_o
         let call = json!({"kind": "note", "name": "once", "content": "x", "_meta": {"correlation_id": name}});
         charon.write("/agents/self/memory/control/create.json", &call.to_string()).unwrap();
     };
-    ["one", "two", "three"].map(call);
+    ["one", "two", "three"].into_iter().for_each(call);
     assert_eq!(waiting(&house), 1);
     let request = next(&house);
     assert_eq!(request["jobs"].as_array().unwrap().len(), 3);
