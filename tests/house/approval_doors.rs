@@ -103,7 +103,7 @@ fn every_operation_of_every_service_waits_however_it_is_called_and_nothing_is_do
     let house = house();
     let charon = InsideDoor::new(&house, Caller::agent("charon"));
     let all = operations(&house);
-    assert!(all.len() > 80, "only {} operations", all.len());
+    assert!(all.len() > 60, "only {} operations", all.len());
     for effect in ["read", "write", "execute"] {
         assert!(all.iter().any(|(_, _, its, _)| *its == effect), "none of effect {effect}");
     }
@@ -182,7 +182,7 @@ fn an_operation_waits_at_every_door() {
         let state = house.state().display().to_string();
         let call = json!({"path": path, "content": text}).to_string();
         let said = mcp(&house, &state, &call);
-        assert!(said.contains("job-"), "by MCP: {said}");
+        assert!(said.contains("job_id"), "by MCP: {said}");
         waits(&house, "MCP");
     }
     // The operator is never asked.
