@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, OFlags, RenameFlags};
 
-use super::change::EntryType;
+use super::change::{Change, ChangeKind, EntryType};
 use super::promote::is_written;
 use super::root::{EntryFacts, Root, facts_at, same_bytes};
 use super::walk::{ComparedFiles, Layers, changes};
@@ -84,7 +84,12 @@ fn marks(layers: &Layers<'_>) -> Result<()> {
             let path = dir.join(name);
             open.push(path.clone());
             let in_base = layers.base.facts(&path)?.is_some_and(|base| base.is_dir());
-            let same = in_base && !differs.changes.iter().any(|change| change.path.is_below(&path));
+            // Nothing of the base would show that does not show now.
+            let hides = |change: &Change| {
+                let from = change.from.as_ref().is_some_and(|from| from.is_below(&path));
+                from || (change.kind == ChangeKind::Removed && change.path.is_below(&path))
+            };
+            let same = in_base && !differs.changes.iter().any(hides);
             let renamed = layers.marks.redirect(layers.upper, &path)?;
             if let Some(from) = renamed
                 && in_base

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::places::{VIEWS, ViewPlaces};
 use super::record::ViewRecord;
 use super::view::{View, ViewUsers, remove_all};
-use acheron_base::{Clock, Error, Result, quoted};
+use acheron_base::{Clock, Code, Error, Result, quoted};
 
 /// A base has at most this many.
 const MOST: usize = 64;
@@ -30,13 +30,21 @@ pub struct Views {
     parts: ViewsParts,
     users: RwLock<Option<Arc<dyn ViewUsers>>>,
     all: RwLock<BTreeMap<ViewKey, Arc<View>>>,
+    /// Held while one is made.
+    making: Mutex<()>,
     /// One promote at a time into each base.
     bases: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>>,
 }
 
 impl Views {
     pub fn new(parts: ViewsParts) -> Views {
-        Views { parts, users: RwLock::default(), all: RwLock::default(), bases: Mutex::default() }
+        Views {
+            parts,
+            users: RwLock::default(),
+            all: RwLock::default(),
+            making: Mutex::default(),
+            bases: Mutex::default(),
+        }
     }
 
     /// Reads what is in the state directory, and removes what a crash has left; nothing is mounted yet.
@@ -59,7 +67,7 @@ impl Views {
                     self.all.write().insert((view.record().base, view.name()), view);
                 }
                 // It was being made when the host died.
-                Err(error) if error.code == acheron_base::Code::NotFound => _ = remove_all(&dir),
+                Err(error) if error.code == Code::NotFound => _ = remove_all(&dir),
                 Err(error) => tracing::warn!(%error, dir = %dir.display(), "a view cannot be read"),
             }
         }
@@ -95,6 +103,7 @@ impl Views {
         if let Some(why) = &self.parts.refused {
             return Err(Error::unavailable(why.clone()));
         }
+        let _making = self.making.lock();
         if self.get(base, name).is_some() {
             return Err(Error::already_exists(format!("there is a view {} already", quoted(name))));
         }
@@ -118,9 +127,13 @@ impl Views {
 
     /// The view of an agent, made if there is none. One that cannot be mounted says why when it is used.
     pub fn of_agent(&self, base: &Path, name: &str, agent: Option<&str>) -> Result<Arc<View>> {
-        match self.get(base, name) {
-            Some(view) => Ok(view),
-            None => self.create(base, name, agent.map(str::to_owned)),
+        if let Some(view) = self.get(base, name) {
+            return Ok(view);
+        }
+        match self.create(base, name, agent.map(str::to_owned)) {
+            // Another thread was first.
+            Err(error) if error.code == Code::AlreadyExists => self.get(base, name).ok_or(error),
+            made => made,
         }
     }
 

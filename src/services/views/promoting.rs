@@ -61,7 +61,10 @@ impl View {
         not_made(&mut made.result, &skipped);
         made.write(&file)?;
         let result = made.result.clone();
-        self.after_promote(&open, &made.steps)?;
+        // The project has the changes: what is left is that the view follows it.
+        if let Err(error) = self.after_promote(&open, &made.steps) {
+            tracing::warn!(%error, view = self.name(), "a view could not take over what was promoted");
+        }
         self.status.write().can_undo = true;
         drop(work);
         self.users.base_changed(&self.record().base);

@@ -58,3 +58,18 @@ fn a_path_of_any_length_and_with_any_character_can_be_a_base() {
     take_away(&dirs.at).unwrap();
     assert_eq!(read.unwrap(), "x");
 }
+
+/// What a program in a view could make to look like the kernel's own marks.
+#[test]
+fn marks_cannot_be_forged_from_inside() {
+    let view = TestView::of("mkdir d; echo 1 > d/a; echo 2 > b");
+    view.run("! mknod b2 c 0 0 2> /dev/null");
+    let flags = rustix::fs::XattrFlags::empty();
+    for name in ["user.overlay.opaque", "user.overlay.redirect", "user.overlay.whiteout"] {
+        rustix::fs::setxattr(view.dirs.at.join("d"), name, b"y", flags).unwrap();
+    }
+    assert!(rustix::fs::setxattr(view.dirs.at.join("d"), "trusted.overlay.opaque", b"y", flags).is_err());
+    refresh(&view.dirs.at).unwrap();
+    assert_eq!(view.run("cat d/a b"), "1\n2\n");
+    assert_eq!(view.told(), [""; 0]);
+}
