@@ -64,7 +64,7 @@ pub struct AgentProfiles {
     /// Rules that hold for everybody and that no rule of their own takes back.
     common: RwLock<Vec<Rule>>,
     /// What is offered to agents of other hosts.
-    offers: Vec<(FarPattern, String)>,
+    offers: Vec<(FarPattern, String, Option<String>)>,
 }
 
 impl AgentProfiles {
@@ -172,8 +172,8 @@ impl AgentProfiles {
             rules.extend(common.iter().cloned());
             policy = policy.agent(id, &profile.spec.projects, &rules).map_err(Error::invalid)?;
         }
-        for (to, path) in &self.offers {
-            policy = policy.offer(to.clone(), path.clone()).map_err(Error::invalid)?;
+        for (to, path, lender) in &self.offers {
+            policy = policy.offer(to.clone(), path.clone(), lender.clone()).map_err(Error::invalid)?;
         }
         Ok(policy)
     }

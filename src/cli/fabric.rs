@@ -27,8 +27,8 @@ pub struct FabricArgs {
 #[derive(Subcommand)]
 enum FabricCommand {
     Credentials(CredentialsArgs),
-    Init(InitArgs),
-    Check(CheckArgs),
+    Init(FabricInitArgs),
+    Check(FabricCheckArgs),
 }
 
 /// Make the keys of hosts, and print the `authorization` for the server's configuration.
@@ -45,7 +45,7 @@ struct CredentialsArgs {
 }
 
 #[derive(Args)]
-struct ServerArgs {
+struct FabricServerArgs {
     /// The server: nats://host:4222, or several with commas between them
     #[arg(long, value_name = "URL", default_value = "nats://127.0.0.1:4222")]
     url: String,
@@ -59,27 +59,27 @@ struct ServerArgs {
 
 /// Make the streams and buckets, and what each host reads its mail by. Again is the same.
 #[derive(Args)]
-struct InitArgs {
+struct FabricInitArgs {
     /// The names of hosts
     nodes: Vec<String>,
     /// The copies of everything: 3 on a cluster
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=5))]
     replicas: u64,
     #[command(flatten)]
-    server: ServerArgs,
+    server: FabricServerArgs,
 }
 
 /// Try whether a server can carry the fabric, and whether what it acknowledges is safe.
 #[derive(Args)]
-struct CheckArgs {
+struct FabricCheckArgs {
     /// The monitoring address of the server, which tells whether it writes to its disk at once
     #[arg(long, value_name = "URL")]
     monitor: Option<String>,
     #[command(flatten)]
-    server: ServerArgs,
+    server: FabricServerArgs,
 }
 
-impl ServerArgs {
+impl FabricServerArgs {
     async fn connect(&self) -> Result<Link> {
         let seed = self.credentials.as_deref().map(read_key).transpose()?;
         let (url, roots) = (self.url.clone(), self.roots.clone());
@@ -140,7 +140,7 @@ impl CredentialsArgs {
     }
 }
 
-impl InitArgs {
+impl FabricInitArgs {
     async fn run(self) -> CommandResult {
         for node in &self.nodes {
             check_node(node)?;
@@ -159,7 +159,7 @@ fn copies(replicas: u64) -> String {
     if replicas == 1 { "one copy".to_owned() } else { format!("{replicas} copies") }
 }
 
-impl CheckArgs {
+impl FabricCheckArgs {
     async fn run(self) -> CommandResult {
         let link = self.server.connect().await?;
         say(&format!("version {}: fine\n", link.version()));

@@ -156,7 +156,18 @@ enum RuleVerdict {
 pub struct Policy {
     agents: HashMap<String, Vec<(Rule, Pattern)>>,
     /// What is offered to agents of other hosts.
-    far: Vec<(FarPattern, Rule, Pattern)>,
+    far: Vec<FarOffer>,
+}
+
+/// Something that is offered to agents of other hosts.
+#[derive(Clone, Debug)]
+struct FarOffer {
+    to: FarPattern,
+    path: String,
+    pattern: Pattern,
+    /// The agent whose service it is: a call of it may read what that agent may read. No other way leads an agent of another
+    /// host to a file.
+    lender: Option<String>,
 }
 
 /// The result of a check, with its reason.
@@ -187,11 +198,18 @@ impl Policy {
         Ok(self)
     }
 
-    /// Allows agents of other hosts to invoke what lies at a path. They may do nothing else.
-    pub fn offer(mut self, to: FarPattern, path: String) -> Result<Policy, String> {
+    /// Allows agents of other hosts to invoke what lies at a path; such a call reads what `lender` may read.
+    pub fn offer(mut self, to: FarPattern, path: String, lender: Option<String>) -> Result<Policy, String> {
         let pattern = Pattern::parse(&path).map_err(|fault| format!("{path}: {fault}"))?;
-        self.far.push((to, Rule::allow(&[Action::Invoke], path), pattern));
+        self.far.push(FarOffer { to, path, pattern, lender });
         Ok(self)
+    }
+
+    /// The agents that offer something to an agent of another host.
+    fn lenders(&self, far: &str) -> Vec<Principal> {
+        let Ok(who) = FarAgent::parse(far) else { return Vec::new() };
+        let to_it = self.far.iter().filter(|offer| offer.to.matches(&who));
+        to_it.filter_map(|offer| offer.lender.clone().map(Principal::Agent)).collect()
     }
 }
 
@@ -272,11 +290,15 @@ fn decide_far(policy: &Policy, far: &str, action: Action, path: &str) -> PolicyD
     let (Ok(who), Some(names)) = (FarAgent::parse(far), names(path, "")) else {
         return no(format!("{far} is not an agent of another host"));
     };
-    let offers = |(to, rule, pattern): &&(FarPattern, Rule, Pattern)| {
-        to.matches(&who) && rule.allow.contains(&action) && pattern.matches(&names)
-    };
+    if action == Action::Read {
+        let lent =
+            policy.lenders(far).iter().map(|agent| decide(policy, agent, action, path)).find(|lent| lent.allowed);
+        return lent.unwrap_or_else(|| no(format!("nothing that is offered to {far} reads /{}", names.join("/"))));
+    }
+    let offers =
+        |offer: &&FarOffer| action == Action::Invoke && offer.to.matches(&who) && offer.pattern.matches(&names);
     match policy.far.iter().find(offers) {
-        Some((_, rule, _)) => PolicyDecision::of(true, format!("{} is offered to {far}", rule.path)),
+        Some(offer) => PolicyDecision::of(true, format!("{} is offered to {far}", offer.path)),
         None => no(format!("/{} is not offered to {far}", names.join("/"))),
     }
 }
@@ -306,6 +328,9 @@ fn reaches(policy: &Policy, principal: &Principal, action: Action, path: &str) -
     let decision = decide(policy, principal, action, path);
     if decision.allowed || decision.asks.is_some() {
         return true;
+    }
+    if let (Principal::Far(far), Action::Read) = (principal, action) {
+        return policy.lenders(far).iter().any(|agent| reaches(policy, agent, action, path));
     }
     let Principal::Agent(id) = principal else { return false };
     let (Some(rules), Some(names)) = (policy.agents.get(id), names(path, id)) else { return false };

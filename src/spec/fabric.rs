@@ -48,7 +48,7 @@ pub enum FabricKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Offer")]
 pub struct OfferSpec {
-    /// The agent whose service it is; without it, a service with `"scope": "node"`. For `mail`: the one agent that may be
+    /// The agent whose service it is, and whose rights a call has; without it, a service with `"scope": "node"`. For `mail`: the one agent that may be
     /// written to, instead of all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
@@ -64,13 +64,14 @@ pub struct OfferSpec {
 pub const MAIL: &str = "mail";
 
 impl FabricSpec {
-    /// What its offers allow: to whom, and the paths that they may invoke.
-    pub fn rules(&self) -> Vec<(FarPattern, String)> {
+    /// What its offers allow: to whom, the paths that they may invoke, and whose rights such a call has.
+    pub fn rules(&self) -> Vec<(FarPattern, String, Option<String>)> {
         let mut rules = Vec::new();
         for (service, offer) in &self.offer {
             let paths = offer.paths(service);
             for to in offer.to.iter().filter_map(|to| FarPattern::parse(to).ok()) {
-                rules.extend(paths.iter().map(|path| (to.clone(), path.clone())));
+                let lender = offer.agent.clone().filter(|_| service != MAIL);
+                rules.extend(paths.iter().map(|path| (to.clone(), path.clone(), lender.clone())));
             }
         }
         rules
@@ -160,12 +161,21 @@ mod tests {
             "mail": { "to": ["lethe/ada"] } });
         let spec = checked(json!({ "url": "nats://127.0.0.1:4222", "node": "acheron", "offer": offer })).unwrap();
         let policy = spec.fabric.unwrap().rules().into_iter();
-        let policy = policy.fold(Policy::default(), |policy, (to, path)| policy.offer(to, path).unwrap());
+        let policy =
+            policy.fold(Policy::default(), |policy, (to, path, lender)| policy.offer(to, path, lender).unwrap());
+        let policy = policy.agent("charon", &["here".to_owned()], &[]).unwrap();
         let may =
             |who: &str, action, path: &str| authorize(&policy, &Principal::Far(who.to_owned()), action, path).allowed;
         let search = "/agents/charon/search_code/control/search.json";
         assert!(may("styx/charon", Action::Invoke, search));
-        assert!(!may("styx/charon", Action::Read, search));
+        assert!(
+            !may("styx/charon", Action::Write, "/projects/here/x"),
+            "a call reads what charon may read, and no more"
+        );
+        assert!(
+            may("styx/charon", Action::Read, "/projects/here/x") && !may("lethe/ada", Action::Read, "/projects/here/x")
+        );
+        assert!(!may("styx/charon", Action::Read, "/agents/ada/x"));
         assert!(!may("lethe/charon", Action::Invoke, search));
         assert!(!may("styx/charon", Action::Invoke, "/agents/charon/search_code/control/other.json"));
         assert!(may("lethe/ada", Action::Invoke, "/agents/charon/mail/inbox"));

@@ -42,7 +42,8 @@ async fn a_server_whose_disk_is_full_loses_nothing_that_it_acknowledged() {
     let mut kept = 0;
     // It answers nothing, or refuses: either is seen, and in time.
     let fault = loop {
-        let stored = link.store(&subject, body.clone(), &Condition::once(kept.to_string()));
+        let once = Condition::once(kept.to_string());
+        let stored = link.store(&subject, body.clone(), &once);
         match tokio::time::timeout(Duration::from_secs(30), stored).await.expect("an end") {
             Ok(_) => kept += 1,
             Err(fault) => break fault,
