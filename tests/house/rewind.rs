@@ -63,7 +63,7 @@ fn rewind(house: &TestHost, command: Value) -> Value {
 /// What the model was shown as the conversation.
 fn exchanges(house: &TestHost) -> usize {
     house.inside(async |host| {
-        host.state.shared.runtimes.chat("charon").unwrap().agent_runtime().history.exchanges().len()
+        host.state.shared.runtimes.chat("charon").unwrap().agent_runtime().history.exchanges(None).len()
     })
 }
 
