@@ -177,7 +177,7 @@ fn helpers_are_bounded_in_depth_and_number() {
             cd ../../charon/sub_brains
             spawn() { echo '{"op":"spawn","arguments":{"brain":"b","task":"'$2'"},"correlation_id":"'$1'"}' > control/invoke.json; }
             for n in 1 2 3 4 5 6 7 8 9; do spawn hold-$n hold; done
-            holding() { for c in $(invoke list '{}' '.result.children[]' | tr -d '"'); do jq -r .input ../../$c/chat/status.json; done | grep -c hold; }
+            holding() { for c in $(invoke list '{}' '.result.children[]' | tr -d '"'); do jq -r .input ../../$c/chat/status.json 2> /dev/null; done | grep -c hold; }
             until [ "$(holding)" = 8 ]; do :; done
             until [ "$(jq -r .progress.waiting_for ../jobs/by/hold-9/progress.json)" = 'a helper that ends' ]; do :; done
             invoke list '{}' '.result.children | length'

@@ -32,7 +32,7 @@ fn each_thing_is_one_readable_line() {
         1970-01-01 00:00:00 eve        model    10 tokens in, 2 out, 0.2500
         1970-01-01 00:00:00 eve        promote  view=/projects/p/views/v files=2
         1970-01-01 00:00:00 -          start    pid=7
-        1970-01-01 00:00:00 eve        signal   /agents/eve/x {"payload":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
+        1970-01-01 00:00:00 eve        signal   /agents/eve/x {"payload":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…
         1970-01-01 00:00:00 eve        chat     chat "hello\nthere"
         1970-01-01 00:00:00 eve        job      search_code.search failed job-5: no"#]]
     .assert_eq(&lines.join("\n"));
