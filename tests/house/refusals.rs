@@ -18,12 +18,14 @@ use acheron_vfs::Caller;
 const SPEC: &str = r#"{
     "layout": "acheron-1", "default_agent": "charon",
     "agents": {
-        "charon": { "projects": ["here"], "permissions": [{ "deny": ["invoke"], "path": "/agents/self/mounts/**" }] },
+        "charon": { "projects": ["here"], "permissions": [
+            { "deny": ["invoke"], "path": "/agents/self/mounts/**" },
+            { "ask": ["invoke"], "path": "/agents/self/slow/**" }] },
         "poor": { "limits": { "rounds": 1 } },
         "mute": { "model": { "kind": "script", "name": "mute.ndjson" } }
     },
     "projects": { "here": { "binds": { "/": { "path": ".", "read_only": true } } } },
-    "recall": { "store": "tiny" },
+    "recall": { "store": "tiny" }, "approvals": { "expires_seconds": 1 },
     "limits": { "signals_bytes": 1000, "mail_messages": 1 },
     "services": {
         "slow": { "command": ["/bin/sleep", "600"], "about": "Sleeps.", "operations": {
@@ -33,7 +35,7 @@ const SPEC: &str = r#"{
 }"#;
 
 /// A code, and what provokes it. `told FILE` shows the error that stands in a file.
-const PROVOKED: [(Code, &str); 21] = [
+const PROVOKED: [(Code, &str); 22] = [
     (Code::InvalidPayload, r#"echo '{"qury":"x"}' > search_code/control/search.json; told search_code/status.json"#),
     (Code::UnknownOperation, r#"echo '{"op":"fly"}' > search_code/control/invoke.json; told search_code/status.json"#),
     (
@@ -117,6 +119,11 @@ if got < 0: print("read:", os.strerror(ctypes.get_errno()))'"#,
         r#"for i in 1 2; do echo '{"to":"charon","body":"x"}' > mail/control/send.json; done; told mail/result.json"#,
     ),
     (Code::Fenced, r#"echo '{"lease":"q.gone"}' > queues/control/done.json; told queues/result.json"#),
+    (
+        Code::ApprovalExpired,
+        r#"echo '{"command":"echo {} > /agents/self/slow/control/nap.json; jq -r .error.code,.error.message /agents/self/slow/result.json"}' > terminal/control/exec.json
+        jq -r '.result | .stderr + .stdout' terminal/result.json | grep ."#,
+    ),
     (Code::ProviderError, r#"echo hi > ../mute/chat/control/input; told ../mute/jobs/last/result.json"#),
     (Code::ExecutionFailed, r#"echo '{}' > broken/control/try.json; told broken/result.json"#),
     // Nobody can bring this about from outside: it takes a service with a bug.
