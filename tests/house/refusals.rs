@@ -121,8 +121,8 @@ if got < 0: print("read:", os.strerror(ctypes.get_errno()))'"#,
     (Code::Fenced, r#"echo '{"lease":"q.gone"}' > queues/control/done.json; told queues/result.json"#),
     (
         Code::ApprovalExpired,
-        r#"echo '{"command":"echo {} > /agents/self/slow/control/nap.json; jq -r .error.code,.error.message /agents/self/slow/result.json"}' > terminal/control/exec.json
-        jq -r '.result | .stderr + .stdout' terminal/result.json | grep ."#,
+        r#"echo '{"command":"echo {} > /agents/self/slow/control/nap.json; cat /agents/self/slow/result.json"}' > terminal/control/exec.json
+        jq -r .result.stdout terminal/result.json | jq -r '.error | "\(.code): \(.message)"'"#,
     ),
     (Code::ProviderError, r#"echo hi > ../mute/chat/control/input; told ../mute/jobs/last/result.json"#),
     (Code::ExecutionFailed, r#"echo '{}' > broken/control/try.json; told broken/result.json"#),
@@ -256,6 +256,8 @@ fn every_refusal_says_what_and_why() {
         queue_full: the inbox would have 2 messages, and at most 1 are allowed: try again when some are dealt with, or have the operator raise `limits.mail_messages` in the mountspec
         # fenced
         fenced: this lease is not in force any more: its time was up, or it has ended; take an item again
+        # approval_expired
+        approval_expired: nobody decided within 1 s whether this may be done, so it was not done; that is not a denial: go on with other work, and call again if it is still needed
         # provider_error
         provider_error: the script mute.ndjson has no answer left for this message
         # execution_failed
