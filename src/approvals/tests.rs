@@ -2,11 +2,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::events::commit;
-use crate::service::test_access::AllowAll;
-use crate::service::test_context::test_context;
 use crate::state::TestStore;
 use acheron_approvals::{AskingRule, GivenAnswer, Request, State, SubjectFacts};
-use acheron_base::Code;
+use acheron_base::{Code, Random};
 
 fn request(agent: &str, name: &str) -> Request {
     let subject = Subject::Invoke {
@@ -25,6 +23,13 @@ fn answer(text: &str) -> GivenAnswer {
     GivenAnswer::parse(text).unwrap()
 }
 
+/// What a run of the host has; the ids of two runs differ.
+fn opened(store: &Store, clock: &Clock, run: u64) -> Arc<Approvals> {
+    let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));
+    let ids = Ids::new(clock.clone(), Random::seeded(run));
+    Approvals::new(store.clone(), event_logs, ids, tokio::runtime::Handle::current())
+}
+
 struct World {
     approvals: Arc<Approvals>,
     clock: Clock,
@@ -33,8 +38,7 @@ struct World {
 
 fn world() -> World {
     let (store, clock) = (TestStore::new(), Clock::at(1_700_000_000_000));
-    let context = test_context(&store, clock.clone(), Arc::new(AllowAll));
-    World { approvals: context.approvals.clone(), clock, _store: store }
+    World { approvals: opened(&store, &clock, 1), clock, _store: store }
 }
 
 impl World {
@@ -88,9 +92,9 @@ async fn an_answer_after_the_time_counts_for_nothing_and_time_can_be_over_after_
     let approval = world.asked("ada", "a", "job-1").await;
     world.clock.advance(EXPIRES_MS);
     assert_eq!(world.decide(&approval, "allow").await.unwrap_err().code, Code::ApprovalExpired);
-    let context = test_context(&world.approvals.store, world.clock.clone(), Arc::new(AllowAll));
-    context.approvals.restore().unwrap();
-    let again = context.approvals.get(&approval.id).unwrap();
+    let later = opened(&world.approvals.store, &world.clock, 2);
+    later.restore().unwrap();
+    let again = later.get(&approval.id).unwrap();
     assert_eq!(again.settled().await.state, State::Expired);
     assert!(again.request == approval.request);
 }
@@ -104,10 +108,10 @@ async fn an_exception_is_there_after_a_restart_until_it_is_revoked() {
         |approvals: &Approvals, agent: &str, rule: &str| approvals.lets(agent, rule, &request(agent, "b").subject);
     assert!(lets(&world.approvals, "ada", "r"));
     assert!(!lets(&world.approvals, "ada", "changed") && !lets(&world.approvals, "bob", "r"));
-    let context = test_context(&world.approvals.store, world.clock.clone(), Arc::new(AllowAll));
-    context.approvals.restore().unwrap();
-    assert!(lets(&context.approvals, "ada", "r"));
-    let id = context.approvals.exceptions.read()[0].id.clone();
-    context.approvals.revoke("ada", vec![id], "operator").await.unwrap();
-    assert!(!lets(&context.approvals, "ada", "r"));
+    let later = opened(&world.approvals.store, &world.clock, 2);
+    later.restore().unwrap();
+    assert!(lets(&later, "ada", "r"));
+    let id = later.exceptions.read()[0].id.clone();
+    later.revoke("ada", vec![id], "operator").await.unwrap();
+    assert!(!lets(&later, "ada", "r"));
 }

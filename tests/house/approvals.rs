@@ -101,7 +101,7 @@ fn an_answer_is_yes_no_or_nothing_and_the_agent_is_told_which() {
     decide(&house, &request["id"], &bound.to_string()).unwrap();
     assert_eq!(end(&house, "bound"), "done null null");
     assert_eq!(house.says("ls agents/charon/memory/items"), "bound\n");
-    drop(house);
+    drop((door, house));
     let house = TestHost::of(&SPEC.replace("\"agents\"", "\"approvals\": {\"expires_seconds\": 1}, \"agents\""));
     create(&charon(&house), "silence").unwrap();
     let said = end(&house, "silence");

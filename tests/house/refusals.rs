@@ -18,12 +18,14 @@ use acheron_vfs::Caller;
 const SPEC: &str = r#"{
     "layout": "acheron-1", "default_agent": "charon",
     "agents": {
-        "charon": { "projects": ["here"], "permissions": [{ "deny": ["invoke"], "path": "/agents/self/mounts/**" }] },
+        "charon": { "projects": ["here"], "permissions": [
+            { "deny": ["invoke"], "path": "/agents/self/mounts/**" },
+            { "ask": ["invoke"], "path": "/agents/self/slow/**" }] },
         "poor": { "limits": { "rounds": 1 } },
         "mute": { "model": { "kind": "script", "name": "mute.ndjson" } }
     },
     "projects": { "here": { "binds": { "/": { "path": ".", "read_only": true } } } },
-    "recall": { "store": "tiny" },
+    "recall": { "store": "tiny" }, "approvals": { "expires_seconds": 1 },
     "limits": { "signals_bytes": 1000, "mail_messages": 1 },
     "services": {
         "slow": { "command": ["/bin/sleep", "600"], "about": "Sleeps.", "operations": {
@@ -33,7 +35,7 @@ const SPEC: &str = r#"{
 }"#;
 
 /// A code, and what provokes it. `told FILE` shows the error that stands in a file.
-const PROVOKED: [(Code, &str); 21] = [
+const PROVOKED: [(Code, &str); 22] = [
     (Code::InvalidPayload, r#"echo '{"qury":"x"}' > search_code/control/search.json; told search_code/status.json"#),
     (Code::UnknownOperation, r#"echo '{"op":"fly"}' > search_code/control/invoke.json; told search_code/status.json"#),
     (
@@ -117,6 +119,11 @@ if got < 0: print("read:", os.strerror(ctypes.get_errno()))'"#,
         r#"for i in 1 2; do echo '{"to":"charon","body":"x"}' > mail/control/send.json; done; told mail/result.json"#,
     ),
     (Code::Fenced, r#"echo '{"lease":"q.gone"}' > queues/control/done.json; told queues/result.json"#),
+    (
+        Code::ApprovalExpired,
+        r#"echo '{"command":"echo {} > /agents/self/slow/control/nap.json; cat /agents/self/slow/result.json"}' > terminal/control/exec.json
+        jq -r .result.stdout terminal/result.json | jq -r '.error | "\(.code): \(.message)"'"#,
+    ),
     (Code::ProviderError, r#"echo hi > ../mute/chat/control/input; told ../mute/jobs/last/result.json"#),
     (Code::ExecutionFailed, r#"echo '{}' > broken/control/try.json; told broken/result.json"#),
     // Nobody can bring this about from outside: it takes a service with a bug.
@@ -249,6 +256,8 @@ fn every_refusal_says_what_and_why() {
         queue_full: the inbox would have 2 messages, and at most 1 are allowed: try again when some are dealt with, or have the operator raise `limits.mail_messages` in the mountspec
         # fenced
         fenced: this lease is not in force any more: its time was up, or it has ended; take an item again
+        # approval_expired
+        approval_expired: nobody decided within 1 s whether this may be done, so it was not done; that is not a denial: go on with other work, and call again if it is still needed
         # provider_error
         provider_error: the script mute.ndjson has no answer left for this message
         # execution_failed
