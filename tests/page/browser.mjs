@@ -26,9 +26,10 @@ const complaints = [];
 async function visit({ width = 1280, height = 800, scheme = "light", agent, login = true, checked = false, expected = [] } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, bypassCSP: checked, reducedMotion: "reduce" });
   const page = await context.newPage();
+  if (process.env.PAGE_DEV) await context.route("**/web/**", (route) => route.fulfill({ path: `/work/wt/web${new URL(route.request().url()).pathname}`, headers: { "content-type": { js: "text/javascript", css: "text/css", svg: "image/svg+xml" }[route.request().url().split(".").pop()] ?? "text/plain" } }));
   page.setDefaultTimeout(30_000);
   const complain = (what) => expected.some((pattern) => pattern.test(what)) || complaints.push(what);
-  page.on("console", (message) => message.type() === "error" && complain(`console: ${message.text()}`));
+  page.on("console", (message) => message.type() === "error" && complain(`console: ${message.text()} at ${message.location().url}`));
   page.on("pageerror", (error) => complain(`error: ${error.stack}`));
   page.on("dialog", (dialog) => {
     complain(`dialog: ${dialog.message()}`);
