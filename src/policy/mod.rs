@@ -201,7 +201,13 @@ fn decide(policy: &Policy, principal: &Principal, action: Action, path: &str) ->
 }
 
 /// Parts of the tree that no rule gives to an agent, with all that is below them: what watches agents is not theirs to see.
-const OPERATORS_OWN: &[&[&str]] = &[&["meta", "audit.ndjson"]];
+const OPERATORS_OWN: &[&[&str]] = &[
+    &["meta", "audit.ndjson"],
+    &["meta", "agents.json"],
+    &["meta", "events.ndjson"],
+    &["meta", "events.ndjson.1"],
+    &["meta", "jobs.json"],
+];
 
 fn is_for_the_operator(names: &[&str]) -> bool {
     OPERATORS_OWN.iter().any(|own| names.starts_with(own))
