@@ -90,8 +90,14 @@ async function loadAll() {
 async function look() {
   const names = new Set((await list("/")).entries.map((entry) => entry.name));
   store.approvals = names.has("approvals");
-  store.views = names.has("projects");
+  store.views = names.has("projects") && (await hasViews());
   store.operator = names.has("meta") && (await exists("/meta/agents.json"));
+}
+
+async function hasViews() {
+  const { entries } = await list("/projects");
+  const projects = entries.filter((entry) => entry.type === "directory").slice(0, 20);
+  return (await Promise.all(projects.map((entry) => exists(`/projects/${entry.name}/views`)))).some(Boolean);
 }
 
 async function refresh(id) {

@@ -94,7 +94,7 @@ function Page() {
       <button class="plain wide-only" onClick=${() => logOut().finally(() => setOver(true))}>Log out</button>
     </header>
     <nav class="panels" aria-label="Panels"><ul>${shownPanels().map((other) => html`<li><a href=${`#/${other.word}`} aria-current=${other.word === at.word ? "page" : undefined}><svg viewBox="0 0 24 24" aria-hidden="true"><path d=${other.icon}/></svg><span>${other.name}</span><${Badge} word=${other.word}/><kbd aria-hidden="true">g ${other.key}</kbd></a></li>`)}</ul></nav>
-    <main id="main" tabindex="-1" aria-label=${panel.name}>${over ? html`<${Over}/>` : html`<${panel.view} rest=${at.rest}/>`}</main>
+    <main id="main" tabindex="-1" aria-label=${panel.name}><h1 class="hidden">${panel.name}</h1>${over ? html`<${Over}/>` : html`<${panel.view} rest=${at.rest}/>`}</main>
     ${overlay === "help" ? html`<${Help} onClose=${() => setOverlay(null)}/>` : null}
     ${overlay === "palette" ? html`<${Palette} panels=${shownPanels()} actions=${[["Theme: light, dark, or as the system", theme], ["Keys", () => setTimeout(() => setOverlay("help"))], ["Log out", () => logOut().finally(() => setOver(true))]]} onClose=${() => setOverlay(null)}/>` : null}`;
 }
@@ -112,7 +112,7 @@ function Connection({ state, over }) {
 }
 
 function Over() {
-  return html`<section class="over"><h1>This login has ended</h1><p>Run <code>acheron open</code> on the machine of the host: it prints an address that logs this browser in, once.</p></section>`;
+  return html`<section class="over"><h2>This login has ended</h2><p>Run <code>acheron open</code> on the machine of the host: it prints an address that logs this browser in, once.</p></section>`;
 }
 
 function Help({ onClose }) {
@@ -160,6 +160,7 @@ function keyboard(setOverlay) {
     if (typing) return;
     if (going) {
       going = false;
+      event.stopPropagation();
       const panel = shownPanels().find((panel) => panel.key === event.key);
       if (panel) {
         event.preventDefault();
@@ -178,12 +179,14 @@ function keyboard(setOverlay) {
       j: () => document.querySelector("main [data-rows]")?.focus(),
       ArrowDown: () => document.querySelector("main [data-rows]")?.focus(),
     }[event.key];
-    if (!act) return;
+    // Where something has the focus already, moving is its own.
+    if (!act || (["j", "ArrowDown"].includes(event.key) && !["BODY", "MAIN"].includes(document.activeElement.tagName))) return;
     if (event.key !== "g") event.preventDefault();
     act();
   };
-  addEventListener("keydown", pressed);
-  return () => removeEventListener("keydown", pressed);
+  // Before the lists, which have keys of their own.
+  addEventListener("keydown", pressed, true);
+  return () => removeEventListener("keydown", pressed, true);
 }
 
 try {

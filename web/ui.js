@@ -124,7 +124,7 @@ export function Choice({ label, value, options, onChange }) {
 }
 
 /** Rows of which only those on the screen are drawn. Arrow keys move, Enter opens. A row is one option of a listbox. */
-export function Rows({ items, height = 36, label, row, selected, onSelect, onOpen, id, onEnd, stick = false, className = "" }) {
+export function Rows({ items, height = 36, label, row, selected, onSelect, onOpen, id, onDrawn, stick = false, className = "" }) {
   const box = useRef(null);
   const slug = label.replace(/\W+/g, "-");
   const [view, setView] = useState({ top: 0, space: 800 });
@@ -146,11 +146,21 @@ export function Rows({ items, height = 36, label, row, selected, onSelect, onOpe
     if (stick && sticking.current) box.current.scrollTop = box.current.scrollHeight;
     measure();
   }, [items.length, height]);
+  // What is chosen from elsewhere is brought to sight, once.
+  const sought = useRef(undefined);
+  useLayoutEffect(() => {
+    if (selected === undefined || sought.current === selected || stick) return;
+    const index = items.findIndex((item, index) => (id ? id(item) : index) === selected);
+    if (index < 0) return;
+    sought.current = selected;
+    const { scrollTop, clientHeight } = box.current;
+    if (index * height < scrollTop || (index + 1) * height > scrollTop + clientHeight) box.current.scrollTop = Math.max(0, index * height - clientHeight / 3);
+  }, [selected, items]);
   const first = Math.max(0, Math.floor(view.top / height) - 6);
   const last = Math.min(items.length, Math.ceil((view.top + view.space) / height) + 6);
   useEffect(() => {
-    if (onEnd && last >= items.length - 20) onEnd();
-  }, [last, items.length, onEnd]);
+    onDrawn?.(items.slice(first, last));
+  }, [first, last, items]);
   const drawn = [];
   for (let index = first; index < last; index += 1) {
     const item = items[index];
@@ -164,6 +174,7 @@ export function Rows({ items, height = 36, label, row, selected, onSelect, onOpe
   const move = (to) => {
     const index = Math.max(0, Math.min(items.length - 1, to));
     if (!items[index]) return;
+    sought.current = id ? id(items[index]) : index;
     onSelect?.(id ? id(items[index]) : index, items[index]);
     const top = index * height;
     if (top < box.current.scrollTop) box.current.scrollTop = top;

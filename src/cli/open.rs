@@ -9,7 +9,7 @@ use super::host_connection::HostArgs;
 use super::{CommandResult, say};
 use crate::doors::listener::ListenOptions;
 use crate::host::door_listener::Serving;
-use crate::host::door_web::{OpenAnswer, OpenRequest};
+use crate::host::door_web::{OpenPageAnswer, OpenPageRequest};
 use acheron_base::Error;
 
 /// Open the page of the host in a browser: print an address that logs one browser in, once and within five minutes.
@@ -32,8 +32,8 @@ pub struct OpenArgs {
 
 impl OpenArgs {
     pub fn run(self) -> CommandResult {
-        let request = OpenRequest { agent: self.agent.clone() };
-        let (_connection, answer) = self.host.ask::<OpenAnswer>("open", &request)?;
+        let request = OpenPageRequest { agent: self.agent.clone() };
+        let (_connection, answer) = self.host.ask::<OpenPageAnswer>("open", &request)?;
         if let Some(url) = answer.url {
             self.show(&url);
             return Ok(ExitCode::SUCCESS);
@@ -41,7 +41,7 @@ impl OpenArgs {
         let doors = ["fs", "web"].map(str::to_owned).to_vec();
         let options = ListenOptions { listen: self.listen.clone(), doors, ..ListenOptions::default() };
         let (mut serving, _) = self.host.ask::<Serving>("serve", &options)?;
-        let (_connection, answer) = self.host.ask::<OpenAnswer>("open", &request)?;
+        let (_connection, answer) = self.host.ask::<OpenPageAnswer>("open", &request)?;
         let url = answer.url.ok_or_else(|| Error::unavailable("the listener of the page has ended already"))?;
         self.show(&url);
         eprintln!("the page is served as long as this command runs; Ctrl-C ends it");

@@ -42,14 +42,14 @@ impl Drop for OpenPage {
 /// What `acheron open` asks for: a login of an agent, or of the operator.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OpenRequest {
+pub struct OpenPageRequest {
     pub agent: Option<String>,
 }
 
 /// The address that logs a browser in once; nothing if no listener serves the page.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OpenAnswer {
+pub struct OpenPageAnswer {
     pub url: Option<String>,
 }
 
@@ -58,8 +58,8 @@ async fn serve(mut session: CommandSession) {
     session.answer(outcome).await;
 }
 
-fn answer(session: &mut CommandSession) -> Result<OpenAnswer> {
-    let OpenRequest { agent } = session.request()?;
+fn answer(session: &mut CommandSession) -> Result<OpenPageAnswer> {
+    let OpenPageRequest { agent } = session.request()?;
     let principal = match agent {
         Some(agent) => {
             let unknown = || Error::not_found(format!("there is no agent {}", acheron_base::quoted(&agent)));
@@ -68,7 +68,7 @@ fn answer(session: &mut CommandSession) -> Result<OpenAnswer> {
         }
         None => Principal::Operator,
     };
-    let Some(page) = session.host.open_pages.first() else { return Ok(OpenAnswer { url: None }) };
+    let Some(page) = session.host.open_pages.first() else { return Ok(OpenPageAnswer { url: None }) };
     let code = session.host.tokens.invite(&principal)?;
-    Ok(OpenAnswer { url: Some(format!("{page}/login?code={code}")) })
+    Ok(OpenPageAnswer { url: Some(format!("{page}/login?code={code}")) })
 }

@@ -305,7 +305,15 @@ fn decide_far(policy: &Policy, far: &str, action: Action, path: &str) -> PolicyD
 
 /// Parts of the tree that no rule gives to an agent, with all that is below them: what watches agents, and what the operator
 /// has decided about them, is not theirs to see. `*` is any agent.
-const OPERATORS_OWN: &[&[&str]] = &[&["meta", "audit.ndjson"], &["approvals"], &["agents", "*", "permissions"]];
+const OPERATORS_OWN: &[&[&str]] = &[
+    &["meta", "audit.ndjson"],
+    &["meta", "agents.json"],
+    &["meta", "events.ndjson"],
+    &["meta", "events.ndjson.1"],
+    &["meta", "jobs.json"],
+    &["approvals"],
+    &["agents", "*", "permissions"],
+];
 
 fn is_for_the_operator(names: &[&str]) -> bool {
     let is =

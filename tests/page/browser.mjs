@@ -1,5 +1,5 @@
 // Starts Chromium, runs one scenario, and ends with 1 if it failed or if the page complained.
-// usage: node browser.mjs SCENARIO '{"url", "browser", "packages", "pictures"}'
+// usage: node browser.mjs SCENARIO '{"url", "browser", "packages", "pictures", "docs"}'
 
 import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
@@ -28,7 +28,7 @@ async function visit({ width = 1280, height = 800, scheme = "light", agent, logi
   const page = await context.newPage();
   page.setDefaultTimeout(30_000);
   const complain = (what) => expected.some((pattern) => pattern.test(what)) || complaints.push(what);
-  page.on("console", (message) => message.type() === "error" && complain(`console: ${message.text()}`));
+  page.on("console", (message) => message.type() === "error" && complain(`console: ${message.text()} at ${message.location().url}`));
   page.on("pageerror", (error) => complain(`error: ${error.stack}`));
   page.on("dialog", (dialog) => {
     complain(`dialog: ${dialog.message()}`);
@@ -40,6 +40,14 @@ async function visit({ width = 1280, height = 800, scheme = "light", agent, logi
     await page.waitForSelector(".connection.live");
   }
   return page;
+}
+
+/** The pictures that the documents show. */
+const SHOWN = ["needs-light", "chat-light", "tree-dark", "list-phone"];
+
+async function picture(page, name) {
+  await page.screenshot({ path: `${told.pictures}/${name}.png` });
+  if (told.docs && SHOWN.includes(name)) await page.screenshot({ path: `${told.docs}/${name}.png` });
 }
 
 /** Fails if axe finds a violation. */
@@ -65,7 +73,7 @@ async function until(page, so, argument) {
 let failed = false;
 let last;
 try {
-  const given = { ask, visit, accessible, check, same, until, told, sh: (script) => ask({ do: "sh", script }), picture: (page, name) => page.screenshot({ path: `${told.pictures}/${name}.png` }) };
+  const given = { ask, visit, accessible, check, same, until, told, sh: (script) => ask({ do: "sh", script }), picture };
   await scenarios[scenario](given);
 } catch (error) {
   failed = true;

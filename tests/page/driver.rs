@@ -105,13 +105,11 @@ impl PageHost {
     pub fn run(&mut self, scenario: &str) {
         let Some((browser, packages)) = tools() else { return };
         let top = Path::new(env!("CARGO_MANIFEST_DIR"));
-        // The pictures of the documents are made anew only if that is wanted.
-        let pictures = match std::env::var_os("UPDATE_EXPECT") {
-            Some(_) => top.join("docs/web"),
-            None => Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures"),
-        };
+        let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pictures");
         std::fs::create_dir_all(&pictures).unwrap();
-        let told = json!({"url": self.served.url, "browser": browser, "packages": packages, "pictures": pictures});
+        // The pictures of the documents are made anew only if that is wanted.
+        let docs = std::env::var_os("UPDATE_EXPECT").map(|_| top.join("docs/web"));
+        let told = json!({"url": self.served.url, "browser": browser, "packages": packages, "pictures": pictures, "docs": docs});
         let mut command = Command::new("timeout");
         command.args(["--kill-after=5", "280", "node"]).arg(top.join("tests/page/browser.mjs"));
         command.args([scenario, &told.to_string()]);

@@ -107,10 +107,10 @@ export const scenarios = {
     await call.waitFor();
     // Thoughts are folded when they are over.
     check((await page.locator(".turn.running details.thought").first().getAttribute("open")) === null, "the thought is not folded");
-    await ask({ do: "say", text: REPLY("It is *low*: <b>two</b> feet.").slice(0, -30) });
+    await ask({ do: "say", text: REPLY("It is *low*: <b>two</b> feet.").slice(0, -20) });
     await page.locator(".theirs.growing em", { hasText: "low" }).waitFor();
     check(!(await page.locator(".theirs.growing").innerText()).includes("feet"), "the reply was whole before it was");
-    await answer(ask, REPLY("It is *low*: <b>two</b> feet.").slice(-30));
+    await answer(ask, REPLY("It is *low*: <b>two</b> feet.").slice(-20));
     await page.locator(".turn:not(.running) .theirs", { hasText: "It is low: <b>two</b> feet." }).waitFor();
     await until(page, () => !document.querySelector(".turn.running"));
     await page.locator(".steps > summary").click();
@@ -133,7 +133,7 @@ export const scenarios = {
     const page = await visit();
     await go(page, "#/jobs");
     await page.keyboard.press("/");
-    await page.keyboard.type("terminal run");
+    await page.keyboard.type("terminal exec");
     const row = page.locator(".jobs .row", { hasText: "exec" });
     await row.waitFor();
     await page.keyboard.press("Enter");
@@ -175,12 +175,12 @@ export const scenarios = {
     await answer(ask, REPLY(evil));
     await sh(`cat agents/charon/chat/latest.txt; jq -nc --arg c "$(cat agents/charon/chat/latest.txt)" '{kind:"note",name:"evil",content:$c}' > agents/charon/memory/control/create.json
       echo '{"event_type":"user","parameter":"bell","payload":"<img src=x onerror=alert(5)>"}' > agents/charon/events/control/signal.json`);
-    const page = await visit();
+    const page = await visit({ expected: [/404 \(Not Found\).*onerror/] });
     const places = ["#/needs/charon", "#/agents/charon", "#/chat/charon", "#/memory/charon/evil", "#/events", "#/audit", "#/jobs", "#/tree/projects/here/fs", "#/tree/projects/here/fs/evil.md", "#/tree/projects/here/fs/evil.html", "#/tree/agents/charon/chat/history.ndjson", "#/tree/agents/charon/memory/items/evil/content", "#/tree/%3Cimg%20src=x%20onerror=alert(6)%3E"];
     const shown = { "#/chat/charon": ".theirs", "#/memory/charon/evil": ".said .markdown", "#/tree/projects/here/fs/evil.md": ".markdown", "#/tree/projects/here/fs/evil.html": "pre.text" };
     for (const place of places) {
       await go(page, place);
-      await page.locator(shown[place] ?? "main h1").first().waitFor();
+      await page.locator(shown[place] ?? "main .title").first().waitFor();
       if (place === "#/chat/charon") await page.locator(".steps > summary").click();
       await page.waitForTimeout(150);
       const found = await page.evaluate(() => ({
@@ -291,7 +291,7 @@ export const scenarios = {
     await page.locator("[data-rows]").focus();
     // Pages come as the end is reached.
     let last = "";
-    for (let tries = 0; tries < 120 && last !== "f99999"; tries += 1) {
+    for (let tries = 0; tries < 400 && last !== "f99999"; tries += 1) {
       await page.evaluate(() => {
         const rows = document.querySelector("[data-rows]");
         rows.scrollTop = rows.scrollHeight;

@@ -15,7 +15,7 @@ export function Agents({ rest: [chosen] }) {
   const shown = agents.filter((agent) => words.every((word) => `${agent.agent_id} ${agent.name} ${agent.model} ${agent.state}`.toLowerCase().includes(word)));
   const agent = store.agents.get(chosen);
   const go = (id) => (location.hash = id ? `#/agents/${encodeURIComponent(id)}` : "#/agents");
-  const list = html`<h1>Agents</h1><${Filter} value=${filter} onInput=${setFilter} label="Filter agents"/>
+  const list = html`<p class="title" aria-hidden="true">Agents</p><${Filter} value=${filter} onInput=${setFilter} label="Filter agents"/>
     ${store.loaded && !shown.length ? html`<${Empty}>No agent matches.</${Empty}>` : null}
     <${Rows} items=${shown} height=${40} label="Agents" id=${(agent) => agent.agent_id} selected=${chosen} onSelect=${go} className="table-agents" row=${(agent) => {
       const file = statusFile(agent.agent_id);

@@ -21,7 +21,7 @@ export function Approvals({ rest: [chosen] }) {
     return [...waiting, ...past.map((entry) => ({ id: entry.name, past: true, at_ms: entry.modified_ms }))];
   }, [status, all]);
   const go = (id) => (location.hash = id ? `#/approvals/${encodeURIComponent(id)}` : "#/approvals");
-  const left = html`<h1>Approvals</h1><${Refusal} error=${error}/>
+  const left = html`<p class="title" aria-hidden="true">Approvals</p><${Refusal} error=${error}/>
     <p class="muted small" role="status">${status ? html`<${Figure} file=${STATUS} pointer="waiting" value=${status.waiting}/> waiting` : ""}</p>
     ${status && !items.length ? html`<${Empty}>Nothing waits for you.</${Empty}>` : null}
     <${Rows} items=${items} height=${52} label="Requests" id=${(item) => item.id} selected=${chosen} onSelect=${go} row=${(item) => html`<div class="need"><span class="who"><b>${item.agent ?? item.id}</b> ${item.past ? html`<span class="tag">decided</span>` : html`<${State} name="approval"/>`}</span><span class="words">${oneLine(item.summary ?? "")}</span><span class="sums"><${Ago} ms=${item.created_at_ms ?? item.at_ms}/></span></div>`}/>`;

@@ -27,14 +27,14 @@ export function Audit() {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   const shown = useMemo(() => lines.filter((line) => (!kind || line.kind === kind) && (!words.length || words.every((word) => JSON.stringify(line).toLowerCase().includes(word)))), [lines, kind, filter]);
   const line = shown.find((line) => line.seq === chosen);
-  const list = html`<h1>Audit</h1><${Filter} value=${filter} onInput=${setFilter} label="Filter the audit"><${Choice} label="Kind" value=${kind} onChange=${setKind} options=${[["", "all kinds"], ...kinds]}/></${Filter}>
+  const list = html`<p class="title" aria-hidden="true">Audit</p><${Filter} value=${filter} onInput=${setFilter} label="Filter the audit"><${Choice} label="Kind" value=${kind} onChange=${setKind} options=${[["", "all kinds"], ...kinds]}/></${Filter}>
     <${Refusal} error=${error}/><p class="muted small" role="status">${shown.length} of ${lines.length}${cut ? ", the newest" : ""}; <code>acheron audit verify</code> checks the chain</p>
-    <${Rows} items=${shown} height=${28} label="Audit lines" stick=${true} id=${(line) => line.seq} selected=${chosen} onSelect=${setChosen} className="events" row=${(line) => html`<span class="cell time">${clock(line.at_ms)}</span><span class=${`cell kind ${line.kind}`}>${line.kind}</span><span class="cell who">${line.principal ?? ""}</span><span class="cell grow">${summary(line)}</span>`}/>`;
+    <${Rows} items=${shown} height=${28} label="Audit lines" stick=${true} id=${(line) => line.seq} selected=${chosen} onSelect=${setChosen} className="events" row=${(line) => html`<span class="cell time">${clock(line.at_ms)}</span><span class=${`cell kind kind-${line.kind}`}>${line.kind}</span><span class="cell who">${line.principal ?? ""}</span><span class="cell grow">${summary(line)}</span>`}/>`;
   return html`<${Split} open=${Boolean(line)} onBack=${() => setChosen(undefined)} list=${list} detail=${line ? html`<article><h2>${line.kind} <span class="muted">#${line.seq}</span></h2><${Json} value=${line}/></article>` : html`<${Empty}>Choose a line.</${Empty}>`}/>`;
 }
 
 function summary(line) {
-  const { action, path, reason, job, service, operation, count, version, agent } = line;
-  const parts = [agent, service && operation ? `${service}.${operation}` : null, action, path, reason, job, version, count ? `${count} times` : null];
+  const { action, path, reason, job, service, operation, count, version, agent, model, outcome } = line;
+  const parts = [agent, model, outcome, service && operation ? `${service}.${operation}` : null, action, path, reason, job, version, count ? `${count} times` : null];
   return oneLine(parts.filter(Boolean).join(" · "));
 }

@@ -1,10 +1,10 @@
 // Conversation: the turns of one agent with their steps, and the one that runs as it happens.
 
-import { Ago, Empty, Figure, Json, PathLink, Refusal, Rows, Split, State, html, useEffect, useMemo, useRef, useState } from "../ui.js";
+import { Ago, Empty, Figure, Json, PathLink, Refusal, Rows, Split, State, html, useEffect, useLoaded, useMemo, useRef, useState } from "../ui.js";
 import { byNeed, statusFile, useStore } from "../agents.js";
 import { followLog, followValue } from "../follow.js";
 import { count, duration, money, objects, oneLine, parse } from "../format.js";
-import { read, write } from "../fs.js";
+import { read, readJson, write } from "../fs.js";
 import { Markdown } from "../markdown.js";
 import { cards, growingReply, growingThought } from "../steps.js";
 import { Composer } from "./composer.js";
@@ -16,7 +16,7 @@ export function Chat({ rest: [chosen] }) {
   const agents = useMemo(() => byNeed(), [store.version]);
   const agent = store.agents.get(chosen);
   const go = (id) => (location.hash = id ? `#/chat/${encodeURIComponent(id)}` : "#/chat");
-  const list = html`<h1>Conversation</h1><${Rows} items=${agents} height=${44} label="Conversations" id=${(agent) => agent.agent_id} selected=${chosen} onSelect=${go} className="people" row=${(agent) => html`<span class="cell grow"><b>${agent.agent_id}</b><br/><span class="muted">${oneLine(agent.last, 60) || "–"}</span></span><span class="cell"><${State} name=${agent.attention}/></span>`}/>`;
+  const list = html`<p class="title" aria-hidden="true">Conversation</p><${Rows} items=${agents} height=${44} label="Conversations" id=${(agent) => agent.agent_id} selected=${chosen} onSelect=${go} className="people" row=${(agent) => html`<span class="cell grow"><b>${agent.agent_id}</b><br/><span class="muted">${oneLine(agent.last, 60) || "–"}</span></span><span class="cell"><${State} name=${agent.attention}/></span>`}/>`;
   return html`<${Split} narrow=${true} open=${Boolean(agent)} onBack=${() => go("")} list=${list} detail=${agent ? html`<${Conversation} key=${chosen} agent=${agent}/>` : html`<${Empty}>Choose an agent to talk to.</${Empty}>`}/>`;
 }
 
@@ -92,6 +92,8 @@ function Running({ status, home }) {
   const [latest, setLatest] = useState("");
   const [thinking, setThinking] = useState(undefined);
   const job = status.job_id;
+  // What waits for its turn is known by its request.
+  const [request] = useLoaded((signal) => (status.input ? Promise.resolve(undefined) : readJson(`${home}/jobs/${job}/request.json`, { signal })), [job, Boolean(status.input)]);
   useEffect(() => {
     let gone = false;
     let again = null;
@@ -116,7 +118,7 @@ function Running({ status, home }) {
   const reply = growingReply(live);
   const thought = reply === undefined ? growingThought(live) : "";
   return html`<section class="turn running" aria-busy="true">
-    <div class="mine"><${Markdown} text=${status.input ?? ""} base=${`${home}/`}/></div>
+    <div class="mine"><${Markdown} text=${status.input ?? request?.arguments?.input ?? ""} base=${`${home}/`}/></div>
     <${Cards} cards=${cards(records)} home=${home}/>
     ${status.said ? html`<div class="theirs"><${Markdown} text=${status.said} base=${`${home}/`}/></div>` : null}
     ${thought ? html`<details class="thought" open><summary>thinks</summary><p class="growing" data-growing>${thought}</p></details>` : null}

@@ -28,7 +28,7 @@ export function Events() {
     () => all.filter((event) => (!kind || event.kind === kind) && (source === "timeline" || !agent || event.agent === agent) && (!words.length || words.every((word) => text(event).includes(word)))),
     [all, kind, agent, filter, source],
   );
-  const list = html`<h1>Events</h1>
+  const list = html`<p class="title" aria-hidden="true">Events</p>
     <${Filter} value=${filter} onInput=${setFilter} label="Filter events">
       ${hasTimeline ? html`<${Choice} label="Source" value=${source} onChange=${setSource} options=${["events", "timeline"]}/>` : null}
       <${Choice} label="Agent" value=${agent} onChange=${setAgent} options=${[["", "all agents"], ...[...store.agents.keys()].slice(0, 500)]}/>

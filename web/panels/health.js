@@ -80,7 +80,7 @@ export function Health() {
   const spending = rates((metrics) => metrics.spent?.money ?? 0);
   const slow = samples.map((sample, index) => (index ? quantile(samples[index - 1].metrics.session?.requests, sample.metrics.session?.requests, 0.99) : undefined));
   const figure = (pointer, as = count) => html`<${Figure} file=${METRICS} pointer=${pointer} value=${at(metrics ?? {}, pointer)} as=${as}/>`;
-  return html`<section class="health pane"><h1>Health</h1><${Refusal} error=${error}/>
+  return html`<section class="health pane"><p class="title" aria-hidden="true">Health</p><${Refusal} error=${error}/>
     ${health ? html`<p class=${health.ok ? "verdict good" : "verdict bad"} role="status"><${Figure} file=${HEALTH} pointer="ok" value=${health.ok} as=${(ok) => (ok ? "All is well" : "Something is wrong")}/> · up ${duration(health.uptime_ms)} since ${clock(health.started_at_ms)}</p>` : null}
     ${health?.faults?.map((fault) => html`<p class="refusal">${fault}</p>`)}
     ${health?.mountspec?.failed ? html`<p class="refusal">The last edit of the mountspec is not in force: ${JSON.stringify(health.mountspec.faults ?? health.mountspec)}</p>` : null}

@@ -30,7 +30,7 @@ export function Jobs({ rest: [agentAt = "", job] }) {
   const states = [...new Set((jobs ?? []).map((job) => job.state))].sort();
   const shown = (jobs ?? []).filter((job) => (!only || job.state === only) && words.every((word) => `${job.job_id} ${job.agent} ${job.service} ${job.operation} ${job.state} ${job.error?.message ?? ""}`.toLowerCase().includes(word)));
   const go = (job) => (location.hash = job ? `#/jobs/${encodeURIComponent(job.agent)}/${job.job_id}` : "#/jobs");
-  const list = html`<h1>Jobs</h1>
+  const list = html`<p class="title" aria-hidden="true">Jobs</p>
     <${Filter} value=${filter} onInput=${setFilter} label="Filter jobs"><${Choice} label="State" value=${only} onChange=${setOnly} options=${[["", "all states"], ...states.map((state) => [state, state.replaceAll("_", " ")])]}/></${Filter}>
     <${Refusal} error=${error} again=${again}/>
     ${jobs && !shown.length ? html`<${Empty}>No job matches.</${Empty}>` : null}

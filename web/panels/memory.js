@@ -22,7 +22,7 @@ export function Memory({ rest: [agent, name] }) {
   const [found, error, again] = useLoaded(() => (who ? command(`${home}/control/search.json`, { query: asked, limit: 200 }, { wait: 30 }) : new Promise(() => {})), [who, asked, told?.seq]);
   const items = found?.result?.results ?? [];
   const go = (name) => (location.hash = `#/memory/${encodeURIComponent(who)}${name ? `/${encodeURIComponent(name)}` : ""}`);
-  const list = html`<h1>Memory</h1>
+  const list = html`<p class="title" aria-hidden="true">Memory</p>
     <${Filter} value=${query} onInput=${setQuery} label="Search memory"><${Choice} label="Agent" value=${who ?? ""} onChange=${(id) => (location.hash = `#/memory/${encodeURIComponent(id)}`)} options=${ids}/></${Filter}>
     <${Refusal} error=${error ?? found?.error} again=${again}/>
     ${found && !items.length ? html`<${Empty}>${asked ? "Nothing found." : `${who} remembers nothing yet.`}</${Empty}>` : null}

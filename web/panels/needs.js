@@ -25,7 +25,7 @@ export function Needs({ rest: [chosen] }) {
   const agent = store.agents.get(chosen);
   const go = (id) => (location.hash = id ? `#/needs/${encodeURIComponent(id)}` : "#/needs");
   const list = html`
-    <h1>Who needs me</h1>
+    <p class="title" aria-hidden="true">Who needs me</p>
     <div class="chips" role="group" aria-label="States">${ORDER.filter((word) => counts[word]).map((word) => html`<button class=${`chip state-${word}`} aria-pressed=${only === word ? "true" : "false"} title=${ABOUT[word]} onClick=${() => setOnly(only === word ? "" : word)}><b>${counts[word]}</b> ${word}</button>`)}</div>
     <${Filter} value=${filter} onInput=${setFilter} label="Filter agents"/>
     <${Refusal} error=${store.error}/>

@@ -7,11 +7,15 @@ import { exists, list, read, stat } from "../fs.js";
 import { Markdown } from "../markdown.js";
 import { Control } from "../form.js";
 
-const PAGE = 2000;
+/** The names of a directory that are read at first, and each time its end is seen. */
+const FIRST = 1000;
+const PAGE = 10_000;
 const SHOWN = 262144;
 
 const cache = new Map(); // path -> {entries, truncated, error}
 const open = new Set(["/"]);
+/** The path that was chosen in the list: a directory that was reached in another way is opened. */
+let moved;
 
 export function Tree({ rest }) {
   const parts = rest.filter(Boolean);
@@ -23,7 +27,7 @@ export function Tree({ rest }) {
     if (before?.loading) return;
     cache.set(dir, { entries: [], ...before, loading: true });
     try {
-      const { entries, truncated } = await list(dir, { max: PAGE, after });
+      const { entries, truncated } = await list(dir, { max: after === undefined ? FIRST : PAGE, after });
       cache.set(dir, { entries: after === undefined ? entries : [...(before?.entries ?? []), ...entries], truncated });
     } catch (error) {
       cache.set(dir, { entries: before?.entries ?? [], error });
@@ -36,6 +40,12 @@ export function Tree({ rest }) {
     for (let at = 1; at < parts.length; at += 1) open.add(`/${parts.slice(0, at).join("/")}`);
     for (const dir of open) if (!cache.has(dir)) load(dir);
     draw();
+    if (moved === path || path === "/") return;
+    stat(path).then(({ type }) => {
+      if (type !== "directory") return;
+      open.add(path);
+      if (!cache.has(path)) load(path);
+    }, () => {});
   }, [path]);
   const items = useMemo(() => flat("/", 0, []), [version]);
   const toggle = (item) => {
@@ -48,12 +58,14 @@ export function Tree({ rest }) {
       }
       draw();
     }
+    moved = item.path;
     if (item.type !== "directory" || open.has(item.path)) location.hash = treeLink(item.path);
   };
-  const end = useCallback(() => {
-    const last = items.at(-1);
-    if (last?.type === "more") load(last.dir, last.after);
-  }, [items]);
+  // The next page of a long directory is read when its end is seen.
+  const seen = (drawn) => {
+    const more = drawn.find((item) => item.type === "more");
+    if (more) load(more.dir, more.after);
+  };
   const keys = (event) => {
     const item = items.find((item) => item.path === path);
     if (!item || item.type !== "directory") return;
@@ -62,7 +74,11 @@ export function Tree({ rest }) {
       toggle(item);
     }
   };
-  const listed = html`<h1>Tree</h1><div class="grow fill" onKeyDown=${keys}><${Rows} items=${items} height=${28} label="Files" id=${(item) => item.path} selected=${path} onEnd=${end} onSelect=${(key, item) => item.type !== "more" && (location.hash = treeLink(item.path))} onOpen=${toggle} className="tree" row=${(item) => html`<${Name} item=${item}/>`}/></div>`;
+  const listed = html`<p class="title" aria-hidden="true">Tree</p><div class="grow fill" onKeyDown=${keys}><${Rows} items=${items} height=${28} label="Files" id=${(item) => item.path} selected=${path} onDrawn=${seen} onSelect=${(key, item) => {
+    if (item.type === "more" || item.type === "error") return;
+    moved = item.path;
+    location.hash = treeLink(item.path);
+  }} onOpen=${toggle} className="tree" row=${(item) => html`<${Name} item=${item}/>`}/></div>`;
   return html`<${Split} open=${parts.length > 0} onBack=${() => (location.hash = "#/tree")} list=${listed} detail=${html`<${Shown} key=${path} path=${path}/>`}/>`;
 }
 

@@ -28,7 +28,7 @@ export function Views({ rest: [project, view] }) {
   const [all, error, again] = useLoaded(views, [told?.agent, told?.seq]);
   const chosen = all?.find((one) => one.project === project && one.view === view);
   const go = (one) => (location.hash = one ? `#/views/${encodeURIComponent(one.project)}/${encodeURIComponent(one.view)}` : "#/views");
-  const left = html`<h1>Views</h1><${Refusal} error=${error} again=${again}/>
+  const left = html`<p class="title" aria-hidden="true">Views</p><${Refusal} error=${error} again=${again}/>
     ${all && !all.length ? html`<${Empty}>No agent works in a view. <code>"view": "own"</code> in its entry of the mountspec gives it one.</${Empty}>` : null}
     <${Rows} items=${all ?? []} height=${40} label="Views" id=${(one) => one.home} selected=${chosen?.home} onSelect=${(key, one) => go(one)} row=${(one) => html`<span class="cell grow"><b>${one.view}</b> <span class="muted">of ${one.project}</span></span>`}/>`;
   return html`<${Split} narrow=${true} open=${Boolean(chosen)} onBack=${() => go()} list=${left} detail=${chosen ? html`<${View} key=${chosen.home} home=${chosen.home} name=${chosen.view} told=${told?.seq} onGone=${again}/>` : html`<${Empty}>Choose a view.</${Empty}>`}/>`;

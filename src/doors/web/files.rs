@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 pub static PAGE: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/web");
 
 /// A file of the page.
-pub struct PageFile {
+pub struct EmbeddedFile {
     pub kind: &'static str,
     /// Differs when the bytes do.
     pub tag: String,
@@ -15,7 +15,7 @@ pub struct PageFile {
 }
 
 /// The file of this name.
-pub fn find(name: &str) -> Option<PageFile> {
+pub fn find(name: &str) -> Option<EmbeddedFile> {
     let kind = match name.rsplit_once('.')?.1 {
         "html" => "text/html; charset=utf-8",
         "js" => "text/javascript; charset=utf-8",
@@ -26,5 +26,5 @@ pub fn find(name: &str) -> Option<PageFile> {
     };
     let bytes = PAGE.get_file(name)?.contents();
     let hash: String = Sha256::digest(bytes).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    Some(PageFile { kind, tag: format!("\"{hash}\""), bytes })
+    Some(EmbeddedFile { kind, tag: format!("\"{hash}\""), bytes })
 }

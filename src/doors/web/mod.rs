@@ -17,7 +17,7 @@ use super::listener::session::SessionCookie;
 use super::listener::{HttpDoor, problem, respond};
 use super::{DoorCaller, DoorContext};
 use acheron_base::{Error, Result};
-use files::PageFile;
+use files::EmbeddedFile;
 
 pub use files::PAGE;
 
@@ -75,7 +75,7 @@ async fn file(request: Request) -> Response {
 
 /// A file of the page; a browser that has it is told so.
 fn served(name: &str, headers: &HeaderMap) -> Response {
-    let Some(PageFile { kind, tag, bytes }) = files::find(name) else {
+    let Some(EmbeddedFile { kind, tag, bytes }) = files::find(name) else {
         return problem::problem(&Error::not_found(format!("the page has no file {}", acheron_base::quoted(name))));
     };
     let known = headers.get("if-none-match").and_then(|value| value.to_str().ok()) == Some(tag.as_str());
