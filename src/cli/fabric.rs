@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 
 use super::{CommandResult, Failure, say};
 use crate::host::fabric::monitor;
-use acheron_base::{Clock, Error, Random, Result};
+use acheron_base::{Error, Result};
 use acheron_fabric::engine::{self, EngineFacts};
 use acheron_fabric::names::{OPERATOR, check_node};
 use acheron_fabric::rights;
@@ -173,7 +173,7 @@ impl FabricCheckArgs {
         })?;
         say(&format!("streams and buckets are there, with {} of everything: fine\n", copies(replicas)));
         let sync_always = match &self.monitor {
-            Some(address) => monitor::writes_at_once(address, &Clock::real(), &Random::real()).await.ok(),
+            Some(address) => monitor::writes_at_once(address).await.ok(),
             None => None,
         };
         let facts = EngineFacts { version: link.version(), jetstream: true, sync_always, replicas };

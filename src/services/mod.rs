@@ -10,9 +10,6 @@ pub mod mail;
 pub mod mcp;
 pub mod memory;
 pub mod mounts;
-#[cfg(all(test, feature = "fabric"))]
-#[path = "../../tests/house/nats_server.rs"]
-mod nats_server;
 pub mod phases;
 pub mod prompts;
 pub mod queues;

@@ -7,8 +7,8 @@ use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::common::{session, until};
-use crate::nats_server::{NatsServer, old_server};
 use crate::test_host::TestHost;
+use acheron_nats::test_server::{NatsServer, old_server};
 
 /// A mountspec of a host; `more` is merged into `fabric`.
 fn spec(server: &NatsServer, node: &str, more: Value) -> Value {
@@ -294,7 +294,7 @@ fn a_server_that_will_not_do_is_told_and_a_name_has_one_host() {
     });
     drop(house);
     // Defaults: acknowledged, and not on the disk.
-    let server = NatsServer::with(&crate::nats_server::server(), "", "");
+    let server = NatsServer::with(&acheron_nats::test_server::server(), "", "");
     let styx = TestHost::of(&spec(&server, "styx", json!({})).to_string());
     let health = |house: &TestHost| std::fs::read_to_string(house.root().join("meta/health.json")).unwrap();
     until("it is degraded", || health(&styx).contains("sync_interval: always"));

@@ -52,8 +52,6 @@ mod missing_tools;
 mod model_server;
 mod names;
 mod native_calls;
-#[cfg(feature = "fabric")]
-mod nats_server;
 mod network;
 mod newcomer;
 mod ninep;

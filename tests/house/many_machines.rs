@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use crate::common::GUARD;
-use crate::nats_server::{free_port, server};
+use acheron_nats::test_server::{free_port, server};
 
 /// The shell blocks of the page, without their indentation.
 fn blocks(page: &str) -> String {

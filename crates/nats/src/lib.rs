@@ -20,6 +20,8 @@ mod link;
 mod records;
 mod setup;
 mod stored;
+#[cfg(any(test, feature = "test-server"))]
+pub mod test_server;
 #[cfg(test)]
 mod tests;
 

@@ -1,8 +1,5 @@
 //! The client against real servers.
 
-#[path = "../../../tests/house/nats_server.rs"]
-mod nats_server;
-
 mod conditions;
 mod disks;
 mod leases;
@@ -11,8 +8,8 @@ mod requests;
 mod rights;
 mod servers;
 
+use crate::test_server::NatsServer;
 use crate::{Link, LinkOptions};
-use nats_server::NatsServer;
 
 /// A connection of a host to a server without users, with everything set up.
 async fn joined(server: &NatsServer, node: &str) -> Link {

@@ -139,7 +139,7 @@ async fn join(weak: &Weak<HostState>, fabric: &FabricSpec) -> Result<Joined> {
     let requests = link.listen().await?;
     host.fabric.joined.send_replace(Some(JoinedLink { link: link.clone(), token }));
     let version = link.version();
-    let facts = EngineFacts { version, jetstream: true, sync_always: syncs(host, fabric).await, replicas };
+    let facts = EngineFacts { version, jetstream: true, sync_always: syncs(fabric).await, replicas };
     *host.fabric.faults.write() = engine::degraded(&facts).into_iter().collect();
     link.tell(subjects::hints_from(link.node()), Bytes::from_static(b"here")).await;
     wiring::share_queues(host, Some(&link));
@@ -157,9 +157,9 @@ fn instance(host: &HostState) -> Result<String> {
 }
 
 /// Whether the server writes to its disk at once; unknown without its monitoring address.
-async fn syncs(host: &HostState, fabric: &FabricSpec) -> Option<bool> {
+async fn syncs(fabric: &FabricSpec) -> Option<bool> {
     let address = fabric.monitor.as_deref()?;
-    let told = monitor::writes_at_once(address, &host.context.clock, host.context.ids.random()).await;
+    let told = monitor::writes_at_once(address).await;
     told.inspect_err(|error| tracing::warn!(%error, "the monitoring address of the fabric's server")).ok()
 }
 

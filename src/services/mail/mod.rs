@@ -8,8 +8,6 @@
 
 pub mod address;
 pub mod backend;
-#[cfg(all(test, feature = "fabric"))]
-mod carried;
 #[cfg(feature = "fabric")]
 pub mod carrier;
 #[cfg(test)]

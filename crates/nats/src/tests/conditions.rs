@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::joined;
-use super::nats_server::NatsServer;
+use crate::test_server::NatsServer;
 use crate::{Condition, LinkFault, Outgoing};
 use acheron_fabric::{streams, subjects};
 

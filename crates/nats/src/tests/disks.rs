@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::joined;
-use super::nats_server::{NatsServer, server};
 use crate::Condition;
+use crate::test_server::{NatsServer, server};
 use acheron_fabric::subjects;
 
 /// A small disk in memory, unmounted with this.

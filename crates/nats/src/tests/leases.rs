@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::joined;
-use super::nats_server::NatsServer;
+use crate::test_server::NatsServer;
 use crate::{LeaseHolder, NodeLease};
 use acheron_base::Code;
 use acheron_fabric::lease::LeaseTimes;

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::joined;
-use super::nats_server::{NatsServer, server};
+use crate::test_server::{NatsServer, server};
 use crate::{Condition, LeaseHolder, LinkFault, NodeLease};
 use acheron_fabric::lease::LeaseTimes;
 use acheron_fabric::subjects;

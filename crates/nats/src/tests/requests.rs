@@ -5,8 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::joined;
-use super::nats_server::NatsServer;
 use crate::LinkFault;
+use crate::test_server::NatsServer;
 use acheron_fabric::subjects::{self, Verb};
 
 const SOON: Duration = Duration::from_secs(5);

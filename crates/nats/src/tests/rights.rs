@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::connected;
-use super::nats_server::{NatsServer, server};
+use crate::test_server::{NatsServer, server};
 use crate::{Condition, LeaseHolder, Link, LinkOptions, NodeLease, new_seed, public_key};
 use acheron_fabric::lease::LeaseTimes;
 use acheron_fabric::subjects::{self, Verb};

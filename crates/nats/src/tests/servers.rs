@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::nats_server::{NatsServer, cluster, old_server};
 use super::{connected, joined};
+use crate::test_server::{NatsServer, cluster, old_server};
 use crate::{Condition, Link, LinkOptions};
 use acheron_fabric::subjects;
 

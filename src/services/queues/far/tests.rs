@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::FabricQueue;
-use crate::services::nats_server::NatsServer;
 use crate::services::queues::backend::{Queue, Taken};
 use crate::services::queues::conformance::{done, holds, item, many, take};
 use crate::state::quota::{ByteLimits, Quotas};
 use acheron_base::{Clock, Code, Ids, Random};
+use acheron_nats::test_server::NatsServer;
 use acheron_nats::{Link, LinkOptions};
 
 async fn queue(server: &NatsServer, node: &str, limits: ByteLimits) -> FabricQueue {

