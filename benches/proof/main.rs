@@ -23,6 +23,7 @@ mod store;
 mod symbols;
 mod table;
 mod turns;
+mod views;
 mod waits;
 mod workshop;
 
@@ -69,6 +70,7 @@ const FAMILIES: &[(&str, Rows)] = &[
     ("prompts", prompts::rows),
     ("recall", recall::rows),
     ("symbols", symbols::rows),
+    ("views", views::rows),
 ];
 
 fn main() {

@@ -1,5 +1,7 @@
 //! The command line: one file per command. Uses every other module; nothing else knows clap.
 
+#[cfg(feature = "door-acp")]
+mod acp;
 mod agents;
 mod audit;
 mod backup;
@@ -11,6 +13,8 @@ mod daemon;
 mod deadline;
 mod doctor;
 mod exec;
+#[cfg(feature = "fabric")]
+mod fabric;
 mod here;
 mod host_connection;
 mod host_view;
@@ -23,20 +27,26 @@ pub mod manual;
 mod mcp;
 mod mount;
 mod mount_report;
+#[cfg(feature = "door-web")]
+mod open;
 mod place;
 mod plain_text;
 mod restore;
+mod rewind;
 mod root;
 mod run;
 #[cfg(feature = "door-http")]
 mod serve;
 mod since;
 mod status;
+#[cfg(any(feature = "door-mcp", feature = "door-acp"))]
+mod stdio_door;
 mod table;
 mod token;
 mod tool;
 mod top;
 mod unmount;
+mod view;
 mod wait;
 
 use std::io::{IsTerminal, Write};
@@ -102,6 +112,7 @@ enum CliCommand {
     Top(top::TopArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
+    Rewind(rewind::RewindArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
@@ -111,7 +122,14 @@ enum CliCommand {
     Token(token::TokenArgs),
     #[cfg(feature = "door-mcp")]
     Mcp(mcp::McpArgs),
+    #[cfg(feature = "door-acp")]
+    Acp(acp::AcpArgs),
+    View(view::ViewArgs),
+    #[cfg(feature = "door-web")]
+    Open(open::OpenArgs),
     Wait(wait::WaitArgs),
+    #[cfg(feature = "fabric")]
+    Fabric(fabric::FabricArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -170,6 +188,7 @@ pub fn run() -> ExitCode {
         CliCommand::Top(it) => it.run(),
         CliCommand::Backup(it) => it.run(),
         CliCommand::Restore(it) => it.run(),
+        CliCommand::Rewind(it) => it.run(),
         CliCommand::Check(it) => it.run(),
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
@@ -179,7 +198,14 @@ pub fn run() -> ExitCode {
         CliCommand::Token(it) => it.run(),
         #[cfg(feature = "door-mcp")]
         CliCommand::Mcp(it) => it.run(),
+        #[cfg(feature = "door-acp")]
+        CliCommand::Acp(it) => it.run(),
+        CliCommand::View(it) => it.run(),
+        #[cfg(feature = "door-web")]
+        CliCommand::Open(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
+        #[cfg(feature = "fabric")]
+        CliCommand::Fabric(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),
     };

@@ -120,7 +120,7 @@ impl MountArgs {
     }
 }
 
-#[cfg(feature = "door-mcp")]
+#[cfg(any(feature = "door-mcp", feature = "door-acp"))]
 /// The options of a host that is not mounted.
 pub fn unmounted(named: Option<&Path>, state: &Path) -> Result<Options, Failure> {
     let here = here()?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::timelines::REMOVED;
-use super::{HostState, upgrade, wiring};
+use super::{HostState, rewind, upgrade, views, wiring};
 use crate::agent::lifecycle::AgentLifecycle;
 use crate::agent::profiles::Profile;
 use crate::agent::runtime::Settings;
@@ -43,7 +43,10 @@ fn admit(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     sound(host, id, &profile)?;
     host.profiles.put(id, profile)?;
     host.access.follow(|| host.profiles.policy())?;
-    host.dirs.agents()?.move_in(host, id)
+    views::follow(host);
+    host.dirs.agents()?.move_in(host, id)?;
+    rewind::opened(host, id);
+    Ok(())
 }
 
 /// Applies a profile to an agent at once, without ending its work. Starts an agent that did not exist.
@@ -58,6 +61,9 @@ pub fn settle(host: &Arc<HostState>, id: &str, profile: Profile) -> Result<()> {
     }
     host.profiles.put(id, profile.clone())?;
     host.access.follow(|| host.profiles.policy())?;
+    if before.spec.view != profile.spec.view || before.spec.projects != profile.spec.projects {
+        views::follow(host);
+    }
     wiring::end_outdated_programs(host);
     runtimes.change(id, settings)?;
     if before.spec.wake != profile.spec.wake || before.spec.budget != profile.spec.budget {
@@ -101,6 +107,7 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
         host.access.follow(|| host.profiles.policy())?;
         host.context.event_logs.forget(&id);
         host.context.jobs.forget(&id);
+        host.context.approvals.forget(&id);
         host.shared.runtimes.forget_spending(&id);
         host.shared.requests.forget(&id);
         if !purge {
@@ -113,7 +120,8 @@ pub async fn remove(host: &Arc<HostState>, id: &str, purge: bool) -> Result<()> 
         crate::state::purge(&host.store, &id, move |tx| {
             audit::note(tx, &removed);
             wiring::purge(tx, &agent)
-        })
+        })?;
+        host.context.event_logs.reread()
     })
     .await
 }

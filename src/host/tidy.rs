@@ -81,6 +81,7 @@ pub async fn tidy(host: &HostState) -> Result<Pruned> {
     blocking(move || state::audit::prune(&dir, &store, &size, audit, now_ms)).await?;
     host.access.tell_counted();
     wiring::forget(host, keep.before_ms).await?;
+    host.context.approvals.prune(keep.before_ms).await?;
     host.context.event_logs.pruned();
     for agent in host.context.jobs.agents() {
         host.context.jobs.of(&agent).forget(&gone.jobs);

@@ -9,7 +9,6 @@ use tokio::sync::Notify;
 
 use super::result_sizes::{self, ResultSizes};
 use super::{Call, Job, JobRow, JobState, JobStore, row};
-use crate::contract::Effect;
 use acheron_base::{Clock, Error, Ids, Result};
 use acheron_vfs::ChangeNotifier;
 
@@ -264,6 +263,11 @@ impl AgentJobs {
     }
 
     /// The jobs that have not ended.
+    /// The jobs in memory, oldest first.
+    pub fn loaded(&self) -> Vec<Arc<Job>> {
+        self.jobs().loaded.iter().cloned().collect()
+    }
+
     pub fn unfinished(&self) -> Vec<Arc<Job>> {
         self.jobs().loaded.iter().filter(|job| !job.settled()).cloned().collect()
     }
@@ -328,9 +332,9 @@ impl AgentJobsInner {
     fn unload(&mut self, at: usize) -> Option<Arc<Job>> {
         let job = self.loaded.remove(at)?;
         self.sizes.forget(&job.id);
-        match job.call.effect {
-            Effect::Read => self.remove_entry(&job),
-            Effect::Write | Effect::Execute => _ = self.all.insert(job.id.clone(), JobEntry::Archived),
+        match job.call.is_journaled() {
+            false => self.remove_entry(&job),
+            true => _ = self.all.insert(job.id.clone(), JobEntry::Archived),
         }
         Some(job)
     }

@@ -27,6 +27,7 @@ use crate::policy::{Principal, PrincipalCaller, Rule};
 use crate::service::{Cx, Service};
 use crate::spec::{self, ModelChange, TurnLimits, is_id};
 use acheron_base::{ConfinedDir, Error, Result};
+use acheron_vfs::Caller;
 
 const FILE: &str = "sub_brains.json";
 /// Kinds of helper an agent may keep, helpers that may live at once (others wait), and parents above a helper.
@@ -153,10 +154,9 @@ impl SubBrains {
     }
 
     fn upsert(&self, cx: &Cx, name: String, brain: Brain) -> Result<Output> {
-        if !is_id(&name) || name.len() > 32 {
-            return Err(Error::invalid(format!("`{name}` cannot name a sub-brain: up to 32 of a-z, 0-9, _ and -")));
-        }
-        if brain.permissions.iter().any(|rule| !rule.allow.is_empty()) {
+        check_name(&name)?;
+        // A rule that asks would take the place of one of the parent that denies.
+        if brain.permissions.iter().any(|rule| !rule.allow.is_empty() || !rule.ask.is_empty()) {
             return Err(Error::forbidden(
                 "a sub-brain may be given less than its parent, not more: only rules that deny",
             ));
@@ -354,6 +354,13 @@ impl Service for SubBrains {
         ]
     }
 
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        match command {
+            Command::Upsert { brain, .. } => check_name(&brain),
+            Command::List {} | Command::Delete { .. } | Command::Spawn { .. } => Ok(()),
+        }
+    }
+
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         match command {
             Command::List {} => {
@@ -373,6 +380,13 @@ impl Service for SubBrains {
             }
             Command::Spawn { brain, task, budget } => self.spawn(cx, &brain, task, budget).await,
         }
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    match is_id(name) && name.len() <= 32 {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("`{name}` cannot name a sub-brain: up to 32 of a-z, 0-9, _ and -"))),
     }
 }
 

@@ -45,6 +45,9 @@ const OF_A_PROCESS: [&str; 8] = [
     "host.sock",
 ];
 
+/// The working copies of projects: what the kernel keeps of them means nothing without the project, and on no other machine.
+const VIEWS: &str = "views";
+
 /// How deep directories are copied; those of the host are far from it.
 const DEEPEST: usize = 200;
 /// As many bytes of a file may be holes, which take no room on the disk, but would in the archive.
@@ -228,6 +231,10 @@ impl StateFiles<'_> {
             }
             // It comes with the archive if it was named.
             if depth == 0 && name == Path::new(MOUNTSPEC) && self.plan.mountspec.is_some() {
+                continue;
+            }
+            if depth == 1 && below == Path::new(VIEWS) {
+                self.leave_out(&name, "a view; promote or discard it");
                 continue;
             }
             let Some(file) = self.open(&name)? else { continue };

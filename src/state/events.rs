@@ -118,6 +118,22 @@ pub fn tail(conn: &Connection, agent: &str, limits: PageLimits) -> Result<Vec<Ev
     Ok(found)
 }
 
+/// The newest events of all agents with their agents, oldest first.
+pub fn newest(conn: &Connection, limits: PageLimits) -> Result<Vec<(String, Event)>> {
+    let mut select =
+        conn.prepare_cached("SELECT seq, kind, path, at_ms, payload, agent FROM events ORDER BY id DESC LIMIT ?1")?;
+    let (mut rows, mut found, mut bytes) = (select.query([limits.events])?, Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        bytes += row.get_ref(4)?.as_str().map_or(0, str::len);
+        found.push((row.get(5)?, read(row)?));
+        if bytes >= limits.bytes {
+            break;
+        }
+    }
+    found.reverse();
+    Ok(found)
+}
+
 /// The bytes of the signals in the log of an agent, by their sender.
 pub fn signal_bytes(conn: &Connection, agent: &str) -> Result<HashMap<String, u64>> {
     let mut select = conn.prepare_cached(

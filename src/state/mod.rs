@@ -1,9 +1,10 @@
-//! The tables of the host: its migrations, and the queries for jobs, events, turns, spending, requests to models, tokens and the audit; and backups of the whole state
+//! The tables of the host: its migrations, and the queries for jobs, events, turns, spending, requests to models, tokens, approvals and the audit; and backups of the whole state
 //! directory.
 //!
-//! Used by `jobs`, `events`, `agent`, `gateway`, `doors`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
+//! Used by `jobs`, `events`, `approvals`, `agent`, `gateway`, `doors`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
 //! to themselves. Uses `acheron-store`.
 
+pub mod approvals;
 pub mod audit;
 pub mod backup;
 pub mod events;
@@ -47,6 +48,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/13-mail.sql"),
     include_str!("steps/14-queues.sql"),
     include_str!("steps/15-audit-chain.sql"),
+    include_str!("steps/16-approvals.sql"),
+    include_str!("steps/17-token-expiry.sql"),
+    include_str!("steps/18-far-mail.sql"),
 ];
 
 /// The version of the tables: how many migrations there are.

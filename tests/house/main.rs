@@ -1,7 +1,10 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
+mod acp_door;
 mod agent_turns;
 mod agents;
+mod approval_doors;
+mod approvals;
 mod audit;
 mod backups;
 mod behaviours;
@@ -20,6 +23,8 @@ mod documents;
 mod doors;
 mod ends;
 mod example_service;
+#[cfg(feature = "fabric")]
+mod fabric;
 mod fuse_files;
 mod fuse_mounts;
 mod fuse_polls;
@@ -37,6 +42,8 @@ mod library;
 mod links;
 mod mail;
 mod manual;
+#[cfg(feature = "fabric")]
+mod many_machines;
 mod mcp_door;
 mod mcp_files;
 mod mcp_servers;
@@ -66,6 +73,7 @@ mod read_only;
 mod recall;
 mod refusals;
 mod reload;
+mod rewind;
 mod run;
 mod scale;
 mod scratch;
@@ -84,5 +92,6 @@ mod test_host;
 mod timeline;
 mod upgrades;
 mod upstream;
+mod views;
 mod web;
 mod workshop;
