@@ -102,7 +102,7 @@ fn overview(host: &HostState) -> HostOverview {
             model,
             spent: host.shared.runtimes.spent(&id),
             running: own(JobState::Running),
-            queued: own(JobState::Queued),
+            queued: own(JobState::Queued) + own(JobState::WaitingForApproval),
             agent_id: id,
         }
     });

@@ -211,8 +211,8 @@ pub fn unsettled(conn: &Connection) -> Result<Vec<JobRow>> {
 /// Hands jobs that have ended to `take`, the newest first, until it returns false. Their arguments and results are not read.
 pub fn newest_ended(conn: &Connection, mut take: impl FnMut(JobRow) -> bool) -> Result<()> {
     let sql = COLUMNS.replace("request", "'null'").replace("result", "NULL");
-    let mut select = conn
-        .prepare_cached(&format!("SELECT {sql} FROM jobs WHERE state NOT IN ('queued', 'running') ORDER BY id DESC"))?;
+    let mut select =
+        conn.prepare_cached(&format!("SELECT {sql} FROM jobs WHERE state NOT IN {UNSETTLED} ORDER BY id DESC"))?;
     let mut rows = select.query([])?;
     while let Some(row) = rows.next()? {
         if !take(read(row)?) {
