@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::host_view::{HostView, ViewArgs};
+use super::host_view::{HostView, HostViewArgs};
 use super::table::{money, render, short_count, terminal_width};
 use super::{CommandResult, say};
 use crate::host::overview::AgentOverview;
@@ -17,7 +17,7 @@ pub struct AgentsArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    view: ViewArgs,
+    view: HostViewArgs,
 }
 
 impl AgentsArgs {

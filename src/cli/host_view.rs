@@ -13,7 +13,7 @@ use acheron_base::Error;
 
 /// Which host a command looks at.
 #[derive(Args, Default)]
-pub struct ViewArgs {
+pub struct HostViewArgs {
     /// Mount point of the host [default: the only mount]
     #[arg(long, value_name = "DIR", conflicts_with = "state")]
     pub root: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub struct ViewArgs {
     pub state: Option<PathBuf>,
 }
 
-impl ViewArgs {
+impl HostViewArgs {
     pub fn state(&self) -> Result<PathBuf, Failure> {
         state_of(self.state.clone(), self.root.clone())
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::json;
 
-use super::host_view::{HostView, ViewArgs};
+use super::host_view::{HostView, HostViewArgs};
 use super::table::{render, span, terminal_width};
 use super::{CommandResult, Failure, plain_text, say, since};
 use crate::host::overview::JobOverview;
@@ -32,7 +32,7 @@ pub struct JobsArgs {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    view: ViewArgs,
+    view: HostViewArgs,
 }
 
 impl JobsArgs {

@@ -19,7 +19,7 @@ use clap::Args;
 use ratatui::crossterm::event;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
-use super::host_view::ViewArgs;
+use super::host_view::HostViewArgs;
 use super::{CommandResult, Failure, deadline};
 use acheron_base::Error;
 use feed::{Feed, TopUpdate};
@@ -32,7 +32,7 @@ const AS_BEFORE: &[u8] = b"\x1b[?1049l\x1b[?25h\x1b[0m";
 #[derive(Args)]
 pub struct TopArgs {
     #[command(flatten)]
-    view: ViewArgs,
+    view: HostViewArgs,
     /// The process that draws
     #[arg(long, hide = true)]
     screen: bool,
