@@ -12,7 +12,9 @@ use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{HostState, audit_lines, health, lifecycle, programs, projects, protected_paths, sandbox_level, wiring};
+use super::{
+    HostState, audit_lines, health, lifecycle, programs, projects, protected_paths, sandbox_level, views, wiring,
+};
 use crate::agent::profiles::Profile;
 use crate::spec::{Bind, ProjectSpec, Spec};
 use acheron_base::watch::FileWatcher;
@@ -211,6 +213,8 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     faults.extend(projects::show(host, &changed.projects));
     faults.extend(protected_paths::keep(host).err().map(|error| error.message));
     faults.extend(people(host, &changed.agents));
+    views::follow(host);
+    faults.extend(host.views.faults());
     host.context.event_logs.quotas.set(host.current.spec().limits);
     host.context.approvals.set_expiry(host.current.spec().approvals.expires_seconds.saturating_mul(1000));
     wiring::end_outdated_programs(host);

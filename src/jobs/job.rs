@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::JobSteps;
 use crate::contract::Effect;
 use crate::policy::{Principal, PrincipalCaller};
 pub use crate::state::jobs::JobState;
@@ -114,6 +115,8 @@ pub struct Job {
     decision: Mutex<Decision>,
     /// What the call left beside its result, such as an image. They are kept in memory, as the log is.
     files: Mutex<Vec<(String, Bytes)>>,
+    /// The steps of a turn.
+    steps: Option<JobSteps>,
     /// The approval that it waits for, or that allowed it.
     approval: Mutex<Option<String>>,
     now: watch::Sender<JobSnapshot>,
@@ -130,9 +133,11 @@ impl Job {
             progress: None,
             outcome: None,
         };
+        let steps = (call.service == TURN_SERVICE).then(JobSteps::default);
         Job {
             id,
             call,
+            steps,
             at_once: false,
             created_at_ms: now_ms,
             log: Log::new(LOG, clock.clone()),
@@ -211,6 +216,11 @@ impl Job {
         self.files.lock().clone()
     }
 
+    /// The steps of a turn as they happen; other jobs have none.
+    pub fn steps(&self) -> Option<&JobSteps> {
+        self.steps.as_ref()
+    }
+
     /// The approval that the job waits for, or that allowed it.
     pub fn approval(&self) -> Option<String> {
         self.approval.lock().clone()
@@ -262,6 +272,7 @@ impl Job {
         self.log.rotate();
         self.log.drop_older();
         self.files.lock().clear();
+        self.steps().inspect(|steps| steps.clear());
         self.update(|now| now.outcome = Some(Arc::new(Err(Error::budget_exceeded(message)))));
     }
 

@@ -44,7 +44,11 @@ pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<SubtreeBoun
 
 /// Whether a rule denies something below `path`: moving `path` would take that out of reach of the rule.
 pub fn divided(policy: &Policy, principal: &Principal, path: &str) -> bool {
-    let Principal::Agent(id) = principal else { return false };
+    let id = match principal {
+        Principal::Agent(id) => id,
+        Principal::Far(_) => return true, // several agents may lend to it: each file is asked for
+        Principal::Operator | Principal::Nobody => return false,
+    };
     let (Some(rules), Some(names)) = (policy.agents.get(id), names(path, id)) else { return true };
     let denies = |rule: &Rule| rule.deny.iter().chain(&rule.ask).any(|action| *action != Action::Invoke);
     rules.iter().any(|(rule, pattern)| denies(rule) && pattern.leads_through(&names) && !pattern.covers(&names))

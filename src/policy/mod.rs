@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use acheron_fabric::names::{FarAgent, FarPattern};
 use acheron_vfs::Access;
 
 use acheron_approvals::{AskingRule, sha256};
@@ -27,6 +28,8 @@ use pattern::Pattern;
 pub enum Principal {
     Operator,
     Agent(String),
+    /// An agent of another host, or its operator: `node/agent`.
+    Far(String),
     /// A process that has exited or is unknown.
     Nobody,
 }
@@ -36,6 +39,7 @@ impl fmt::Display for Principal {
         match self {
             Principal::Operator => f.write_str("operator"),
             Principal::Agent(id) => write!(f, "agent {id}"),
+            Principal::Far(far) => write!(f, "far {far}"),
             Principal::Nobody => f.write_str("nobody"),
         }
     }
@@ -47,6 +51,7 @@ impl Principal {
         match name.split_once(' ') {
             None if name == "operator" => Principal::Operator,
             Some(("agent", id)) => Principal::Agent(id.to_owned()),
+            Some(("far", id)) => Principal::Far(id.to_owned()),
             _ => Principal::Nobody,
         }
     }
@@ -150,6 +155,19 @@ enum RuleVerdict {
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     agents: HashMap<String, Vec<(Rule, Pattern)>>,
+    /// What is offered to agents of other hosts.
+    far: Vec<FarOffer>,
+}
+
+/// Something that is offered to agents of other hosts.
+#[derive(Clone, Debug)]
+struct FarOffer {
+    to: FarPattern,
+    path: String,
+    pattern: Pattern,
+    /// The agent whose service it is: a call of it may read what that agent may read. No other way leads an agent of another
+    /// host to a file.
+    lender: Option<String>,
 }
 
 /// The result of a check, with its reason.
@@ -178,6 +196,20 @@ impl Policy {
         }
         self.agents.insert(id.to_owned(), rules);
         Ok(self)
+    }
+
+    /// Allows agents of other hosts to invoke what lies at a path; such a call reads what `lender` may read.
+    pub fn offer(mut self, to: FarPattern, path: String, lender: Option<String>) -> Result<Policy, String> {
+        let pattern = Pattern::parse(&path).map_err(|fault| format!("{path}: {fault}"))?;
+        self.far.push(FarOffer { to, path, pattern, lender });
+        Ok(self)
+    }
+
+    /// The agents that offer something to an agent of another host.
+    fn lenders(&self, far: &str) -> Vec<Principal> {
+        let Ok(who) = FarAgent::parse(far) else { return Vec::new() };
+        let to_it = self.far.iter().filter(|offer| offer.to.matches(&who));
+        to_it.filter_map(|offer| offer.lender.clone().map(Principal::Agent)).collect()
     }
 }
 
@@ -225,6 +257,7 @@ fn decide(policy: &Policy, principal: &Principal, action: Action, path: &str) ->
     let id = match principal {
         Principal::Operator => return PolicyDecision::of(true, "the operator may do everything".to_owned()),
         Principal::Nobody => return no("the calling process has exited or is unknown".to_owned()),
+        Principal::Far(far) => return decide_far(policy, far, action, path),
         Principal::Agent(id) => id,
     };
     let Some(rules) = policy.agents.get(id) else {
@@ -251,9 +284,36 @@ fn decide(policy: &Policy, principal: &Principal, action: Action, path: &str) ->
     }
 }
 
+/// The decision about an agent of another host: only what `offer` in the mountspec names.
+fn decide_far(policy: &Policy, far: &str, action: Action, path: &str) -> PolicyDecision {
+    let no = |reason: String| PolicyDecision::of(false, reason);
+    let (Ok(who), Some(names)) = (FarAgent::parse(far), names(path, "")) else {
+        return no(format!("{far} is not an agent of another host"));
+    };
+    if action == Action::Read {
+        let lent =
+            policy.lenders(far).iter().map(|agent| decide(policy, agent, action, path)).find(|lent| lent.allowed);
+        return lent.unwrap_or_else(|| no(format!("nothing that is offered to {far} reads /{}", names.join("/"))));
+    }
+    let offers =
+        |offer: &&FarOffer| action == Action::Invoke && offer.to.matches(&who) && offer.pattern.matches(&names);
+    match policy.far.iter().find(offers) {
+        Some(offer) => PolicyDecision::of(true, format!("{} is offered to {far}", offer.path)),
+        None => no(format!("/{} is not offered to {far}", names.join("/"))),
+    }
+}
+
 /// Parts of the tree that no rule gives to an agent, with all that is below them: what watches agents, and what the operator
 /// has decided about them, is not theirs to see. `*` is any agent.
-const OPERATORS_OWN: &[&[&str]] = &[&["meta", "audit.ndjson"], &["approvals"], &["agents", "*", "permissions"]];
+const OPERATORS_OWN: &[&[&str]] = &[
+    &["meta", "audit.ndjson"],
+    &["meta", "agents.json"],
+    &["meta", "events.ndjson"],
+    &["meta", "events.ndjson.1"],
+    &["meta", "jobs.json"],
+    &["approvals"],
+    &["agents", "*", "permissions"],
+];
 
 fn is_for_the_operator(names: &[&str]) -> bool {
     let is =
@@ -276,6 +336,9 @@ fn reaches(policy: &Policy, principal: &Principal, action: Action, path: &str) -
     let decision = decide(policy, principal, action, path);
     if decision.allowed || decision.asks.is_some() {
         return true;
+    }
+    if let (Principal::Far(far), Action::Read) = (principal, action) {
+        return policy.lenders(far).iter().any(|agent| reaches(policy, agent, action, path));
     }
     let Principal::Agent(id) = principal else { return false };
     let (Some(rules), Some(names)) = (policy.agents.get(id), names(path, id)) else { return false };

@@ -5,6 +5,7 @@
 //! `model` for their types and checks; it builds nothing.
 
 mod approvals;
+mod fabric;
 mod json;
 mod network;
 mod operation_schema;
@@ -24,6 +25,7 @@ pub use crate::contract::ValueFault;
 use crate::contract::{check, schema};
 use acheron_base::{Error, Result};
 pub use approvals::ApprovalsSpec;
+pub use fabric::{FabricKind, FabricSpec, MAIL as OFFERED_MAIL, OfferSpec};
 pub use network::NetworkAccess;
 use partial::PartialSpec;
 pub use project_dir::{ProjectDir, ServedBy};

@@ -96,6 +96,9 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
     for (name, service) in &spec.services {
         faults.service(&join("services", name), name, service);
     }
+    for (path, said) in spec.fabric.iter().flat_map(|fabric| fabric.faults(spec)) {
+        faults.add(&path, said);
+    }
     if let Some(url) = spec.telemetry.otlp.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
         let said = format!("{} is not a URL; it must begin with http:// or https://", quoted(url));
         faults.add("telemetry.otlp", said);
@@ -105,7 +108,10 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
             faults.add("symbols.url", "the redis backend needs a URL: redis://127.0.0.1:6379/0");
         }
         (SymbolsBackend::Redis, Some(url)) if !begins(url, &["redis://", "rediss://", "unix://", "redis+unix://"]) => {
-            faults.add("symbols.url", format!("{} is not a Redis URL; it must begin with redis://", quoted(url)));
+            faults.add(
+                "symbols.url",
+                format!("{} is not a Redis URL; it begins with redis:// or rediss:// and names a server", quoted(url)),
+            );
         }
         (SymbolsBackend::Sqlite, Some(_)) => faults.add("symbols.url", "applies only to the redis backend"),
         _ => {}

@@ -191,11 +191,35 @@ pub fn ended_after(conn: &Connection, at_ms: u64, id: &str, before_ms: u64, limi
     select.query_map(params![at_ms, id, before_ms, limit], |row| Ok(read(row)))?.map(|row| row?).collect()
 }
 
+/// The newest jobs without their requests and results, newest first: of one agent, or of all.
+pub fn newest(conn: &Connection, agent: Option<&str>, limit: usize) -> Result<Vec<JobRow>> {
+    let mut select = conn.prepare_cached(
+        "SELECT id, agent, service, operation, effect, idempotent, state, correlation_id, principal, 'null', NULL, error, \
+         created_at_ms, started_at_ms, updated_at_ms, attempt FROM jobs WHERE ?1 IS NULL OR agent = ?1 \
+         ORDER BY id DESC LIMIT ?2",
+    )?;
+    select.query_map(params![agent, limit], |row| Ok(read(row)))?.map(|row| row?).collect()
+}
+
 /// Every job that has not ended, oldest first.
 pub fn unsettled(conn: &Connection) -> Result<Vec<JobRow>> {
     let sql = format!("SELECT {COLUMNS} FROM jobs WHERE state IN {UNSETTLED} ORDER BY id");
     let mut select = conn.prepare_cached(&sql)?;
     select.query_map([], |row| Ok(read(row)))?.map(|row| row?).collect()
+}
+
+/// Hands jobs that have ended to `take`, the newest first, until it returns false. Their arguments and results are not read.
+pub fn newest_ended(conn: &Connection, mut take: impl FnMut(JobRow) -> bool) -> Result<()> {
+    let sql = COLUMNS.replace("request", "'null'").replace("result", "NULL");
+    let mut select = conn
+        .prepare_cached(&format!("SELECT {sql} FROM jobs WHERE state NOT IN ('queued', 'running') ORDER BY id DESC"))?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        if !take(read(row)?) {
+            return Ok(());
+        }
+    }
+    Ok(())
 }
 
 /// Agent, id and correlation id of every job that has ended, oldest first.

@@ -9,11 +9,11 @@ use std::task::{Context, Waker};
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use super::write::status_path;
+use super::write::{ended_record, status_path};
 use super::{CallQueue, JobRunner, RunWork};
 use crate::events::EventLog;
 use crate::jobs::{Job, JobSnapshot, JobState, final_state, row};
-use crate::state::audit::{self, Record};
+use crate::state::audit;
 use crate::state::{file_plans, jobs as journal};
 use acheron_base::{Code, Error, Result, failpoint};
 
@@ -132,8 +132,7 @@ impl JobRunner {
             }
             if let Some(row) = change {
                 journal::settle(commit.tx(), &row.id, row.state, row.result.as_ref(), row.error.as_ref(), at_ms)?;
-                let ended = Record::new(at_ms, "ended").with("job", own.id.as_str());
-                audit::note(commit.tx(), &ended.with("outcome", now.state.name()));
+                audit::note(commit.tx(), &ended_record(&own, now.state, at_ms));
             }
             let (path, status) = (status_path(&own), serde_json::to_value(own.status(&now)).unwrap_or_default());
             // The event is there for everybody who sees that the job has ended.

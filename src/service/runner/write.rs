@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::parked::{ParkedCall, PlannedAsk};
 use super::{Accepted, Work, WriteWork};
 use crate::events::{Commit, EventLog};
-use crate::jobs::{Job, JobRow, JobSnapshot, Jobs, accepted_row, final_state, row};
+use crate::jobs::{Job, JobRow, JobSnapshot, JobState, Jobs, accepted_row, final_state, row};
 use crate::state::audit::{self, Record};
 use crate::state::jobs as journal;
 use acheron_base::{Error, Result, failpoint};
@@ -85,6 +85,13 @@ pub(super) fn call_record(job: &Job, outcome: &str, at_ms: u64) -> Record {
         .with("job", job.id.as_str())
         .with("arguments", audit::digest(call.arguments.to_string().as_bytes()))
         .with("outcome", outcome)
+}
+
+/// The line of the audit about the end of a job that ran.
+pub(super) fn ended_record(job: &Job, state: JobState, at_ms: u64) -> Record {
+    let call = &job.call;
+    let ended = Record::new(at_ms, "ended").with("agent", call.agent.as_str()).with("service", call.service.as_str());
+    ended.with("operation", call.operation.as_str()).with("job", job.id.as_str()).with("outcome", state.name())
 }
 
 /// The file that shows a job that waits for approval.
