@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::{Approval, MOST_WAITING};
-use acheron_approvals::Request;
+use acheron_approvals::{Request, State};
 use acheron_base::{Error, Result};
 
 /// After so many denials of the same the next is answered without asking.
@@ -15,6 +15,8 @@ const REMEMBERED: usize = 1000;
 /// Decided requests that stay in memory, and their bytes.
 const MOST_SETTLED: usize = 500;
 const MOST_BYTES: usize = 16 << 20;
+/// Requests that were given up and are still shown: an agent can make as many as it likes.
+const MOST_WITHDRAWN: usize = 16;
 
 #[derive(Default)]
 pub(super) struct ApprovalTable {
@@ -95,11 +97,15 @@ impl ApprovalTable {
     pub fn trim(&mut self) -> Vec<String> {
         let settled: Vec<&Arc<Approval>> = self.all.values().filter(|it| it.status().state.settled()).collect();
         let (mut count, mut bytes) = (settled.len(), settled.iter().map(|it| it.bytes()).sum::<usize>());
+        let withdrawn = settled.iter().filter(|it| it.status().state == State::Withdrawn).count();
+        let mut withdrawn = withdrawn.saturating_sub(MOST_WITHDRAWN);
         let mut gone = Vec::new();
         for approval in settled {
-            if count <= MOST_SETTLED && bytes <= MOST_BYTES {
-                break;
+            let given_up = withdrawn > 0 && approval.status().state == State::Withdrawn;
+            if !given_up && count <= MOST_SETTLED && bytes <= MOST_BYTES {
+                continue;
             }
+            withdrawn -= usize::from(given_up);
             (count, bytes) = (count - 1, bytes - approval.bytes());
             gone.push(approval.id.clone());
         }

@@ -115,3 +115,17 @@ async fn an_exception_is_there_after_a_restart_until_it_is_revoked() {
     later.revoke("ada", vec![id], "operator").await.unwrap();
     assert!(!lets(&later, "ada", "r"));
 }
+
+#[tokio::test]
+async fn an_agent_that_asks_and_gives_up_again_and_again_fills_nothing() {
+    let world = world();
+    let kept = world.asked("ada", "kept", "job-1").await;
+    for number in 0..40 {
+        let approval = world.asked("ada", &number.to_string(), "job-2").await;
+        world.approvals.leave(&approval, "job-2", "cancelled").await.unwrap();
+    }
+    let all = world.approvals.all();
+    assert_eq!(all.len(), 17, "what waits, and the last that were given up");
+    assert!(all.iter().any(|approval| approval.id == kept.id));
+    assert_eq!(world.approvals.store.look(rows::all).unwrap().len(), 1);
+}

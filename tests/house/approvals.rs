@@ -78,7 +78,80 @@ fn a_session_of_an_operator_who_is_asked() {
         echo deny > $id/decision; jq -r .error.message status.json | sed 's/apr-[^ ]*/ID/'
         jq -c .waiting status.json; timeout 0.2 cat next.json; echo $?
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            README.md
+            ID
+            status.json
+            [1,"charon calls memory.create with {\"content\":\"x\",\"kind\":\"note\",\"name\":\"ford\"}"]
+            {
+              "state": "waiting",
+              "jobs": [
+                "JOB"
+              ],
+              "listeners": 0,
+              "agent": "charon",
+              "kind": "invoke",
+              "summary": "charon calls memory.create with {\"content\":\"x\",\"kind\":\"note\",\"name\":\"ford\"}",
+              "subject": {
+                "path": "/agents/charon/memory/control/create.json",
+                "service": "memory",
+                "operation": "create",
+                "effect": "write",
+                "arguments": {
+                  "kind": "note",
+                  "name": "ford",
+                  "content": "x"
+                },
+                "runs": null
+              },
+              "risk": [
+                "changes the state of this host"
+              ],
+              "stated_reason": "it is new",
+              "matched_rule": {
+                "ask": [
+                  "invoke"
+                ],
+                "path": "/agents/self/memory/control/*"
+              },
+              "offers": [
+                {
+                  "answer": "allow",
+                  "does": "it is done, once"
+                },
+                {
+                  "answer": "deny: reason",
+                  "does": "it is not done, and the agent is told the reason"
+                },
+                {
+                  "answer": "allow for 10m",
+                  "does": "and what `writes` covers is not asked for that time",
+                  "writes": {
+                    "covers": "operation",
+                    "path": "/agents/charon/memory/control/create.json"
+                  }
+                },
+                {
+                  "answer": "allow always",
+                  "does": "and what `writes` covers is not asked again until it is revoked",
+                  "writes": {
+                    "covers": "operation",
+                    "path": "/agents/charon/memory/control/create.json"
+                  }
+                }
+              ]
+            }
+            allow | deny: reason | allow for 10m | allow always
+            ["waiting_for_approval",{"waiting_for_approval":{"expires_at_ms":NOW,"listeners":0}}]
+            124
+            ["allowed","operator","allow"]
+            ["done",null]
+            ford
+            ID was decided already: allowed by operator: allow
+            0
+            124
+            ! bash: line 10: echo: write error: File exists
+        "#]],
     );
 }
 
@@ -192,7 +265,13 @@ fn always_is_an_exception_of_the_rule_that_asked_until_it_is_revoked() {
         cd agents/charon/permissions; jq '.[0].scope.path = "/x"' always.json > /tmp/wide.$$; cat /tmp/wide.$$ > always.json
         echo '[{}]' > always.json; jq length always.json; echo '[]' > always.json; jq length always.json; rm /tmp/wide.$$
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            1
+            0
+            ! cat: write error: Permission denied
+            ! cat: write error: Permission denied
+            ! bash: line 3: echo: write error: Invalid argument
+        "#]],
     );
     create(&charon, "c").unwrap();
     assert_eq!(state(&house, "c"), "waiting_for_approval", "it was revoked");
@@ -322,8 +401,8 @@ fn no_agent_sees_or_writes_anything_of_it() {
     }
     let program = env!("CARGO_BIN_EXE_acheron");
     let said = house.says(&format!(
-        "{program} exec --root . --agent charon -- sh -c 'ls /approvals /agents/charon/permissions; echo allow > /agents/charon/../../approvals/{id}/decision; find / -name \"apr-*\" 2>/dev/null'"
+        "{program} exec --root . --agent charon -- sh -c 'ls /approvals; cat /agents/charon/permissions/always.json; echo allow > /agents/charon/../../approvals/{id}/decision; find / -name \"apr-*\" 2>/dev/null'"
     ));
-    assert!(!said.contains("always.json") && !said.lines().any(|line| !line.starts_with('!')), "{said}");
+    assert!(!said.lines().any(|line| !line.starts_with('!')), "{said}");
     assert_eq!(state(&house, "a"), "waiting_for_approval");
 }

@@ -88,7 +88,7 @@ impl Request {
             "offers": self.offers(),
         });
         if let Some(subject) = page["subject"].as_object_mut() {
-            subject.remove("kind");
+            subject.retain(|key, _| key != "kind");
         }
         page
     }
