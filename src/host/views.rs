@@ -18,7 +18,7 @@ use crate::spec::ViewMode;
 use acheron_base::host_dir::Source;
 use acheron_base::{Clock, Error, Result};
 use acheron_fuse::Mount;
-use acheron_vfs::{Caller, Listing, Node};
+use acheron_vfs::{Caller, Dir as _, Listing, Node};
 pub use view_dir::ProjectHome;
 use view_dir::ViewDir;
 
@@ -242,7 +242,10 @@ impl ViewUsers for TreeUsers {
     fn show(&self, view: &View) -> Result<()> {
         let host = upgrade(&self.0)?;
         for (project, listing) in host.views.projects_of(&view.record().base) {
-            if let Some(own) = host.views.views.get(&view.record().base, &view.name()) {
+            // One that is listed goes on with its last call.
+            if listing.lookup(&view.name()).is_none()
+                && let Some(own) = host.views.views.get(&view.record().base, &view.name())
+            {
                 put(&host, &project, &listing, &own)?;
             }
         }
