@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use super::history::History;
 use super::ledger::{AccountTerms, Ledger, LimitListener, PassedLimit};
 use super::mail::IncomingMail;
 use super::pace::Pace;
+use super::rewind::TurnCheckpoints;
 use super::thoughts::Thoughts;
 use super::transcript::TurnStore;
 use crate::agent::tools::tree::{Parked, TreeTools};
@@ -21,7 +22,7 @@ use crate::events::EventLogs;
 use crate::model::{ModelProtocol, Prices};
 use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
-use acheron_base::{ConfinedDir, Result, if_exists};
+use acheron_base::{ConfinedDir, Error, Result, if_exists};
 use acheron_vfs::Caller;
 
 /// The number of transcripts whose thoughts are restored at the start.
@@ -118,9 +119,18 @@ pub struct AgentRuntime {
     /// How it gets on.
     pub pace: Pace,
     settings: RwLock<Settings>,
+    checkpoints: OnceLock<Arc<dyn TurnCheckpoints>>,
 }
 
 impl AgentRuntime {
+    pub fn set_checkpoints(&self, checkpoints: Arc<dyn TurnCheckpoints>) {
+        _ = self.checkpoints.set(checkpoints); // there is only one
+    }
+
+    pub fn checkpoints(&self) -> Result<&Arc<dyn TurnCheckpoints>> {
+        self.checkpoints.get().ok_or_else(|| Error::unavailable("turns are not kept here"))
+    }
+
     /// Opens the runtime of `agent` with the state found.
     pub fn open(
         agent: &str,
@@ -150,6 +160,7 @@ impl AgentRuntime {
             deviations,
             pace: Pace::default(),
             settings,
+            checkpoints: OnceLock::new(),
         };
         agent_runtime.restore_thoughts()?;
         Ok(agent_runtime)

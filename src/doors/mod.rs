@@ -6,6 +6,8 @@
 //! control of the tree alone: what a caller may not see does not exist for it. `host` opens the doors; they use the tree, the
 //! policy, the table of tokens and the tools of agents.
 
+#[cfg(feature = "door-acp")]
+pub mod acp;
 #[cfg(feature = "door-http")]
 pub mod fs;
 #[cfg(feature = "door-http")]

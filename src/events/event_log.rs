@@ -36,12 +36,15 @@ pub struct EventLogs {
     pub quotas: Arc<Quotas>,
     /// The tree whose paths are waited for.
     tree: Arc<OnceLock<WeakTree>>,
+    /// Changes whenever any of them grows.
+    grown: Arc<watch::Sender<u64>>,
 }
 
 impl EventLogs {
     pub fn new(store: Store, clock: Clock) -> Self {
         let everything = Log::new(2 * LOG_BYTES, clock.clone());
-        EventLogs { all: Mutex::default(), everything, store, clock, quotas: Arc::default(), tree: Arc::default() }
+        let (quotas, tree, grown) = (Arc::default(), Arc::default(), Arc::new(watch::Sender::new(0)));
+        EventLogs { all: Mutex::default(), everything, store, clock, quotas, tree, grown }
     }
 
     /// Fills the log of all agents with the newest events of the store. Blocks.
@@ -73,9 +76,15 @@ impl EventLogs {
         }
         let mut event_log = EventLog::open(agent, self.store.clone(), self.clock.clone(), self.quotas.clone())?;
         (event_log.tree, event_log.everything) = (self.tree.clone(), Some(self.everything.clone()));
+        event_log.any_grown = self.grown.clone();
         let event_log = Arc::new(event_log);
         all.insert(agent.to_owned(), event_log.clone());
         Ok(event_log)
+    }
+
+    /// Changes whenever there is another event of any agent.
+    pub fn listen(&self) -> watch::Receiver<u64> {
+        self.grown.subscribe()
     }
 
     pub fn forget(&self, agent: &str) {
@@ -105,6 +114,8 @@ pub struct EventLog {
     /// The bytes of signals by their sender; counted when the first arrives.
     signal_bytes: Mutex<Option<HashMap<String, u64>>>,
     tree: Arc<OnceLock<WeakTree>>,
+    /// That of all logs together.
+    any_grown: Arc<watch::Sender<u64>>,
     pub(super) watched: WatchedPaths,
 }
 
@@ -197,7 +208,7 @@ impl EventLog {
         recent.into_iter().for_each(|event| state.show(event, &shown));
         state.last = last;
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));
-        let changes = Arc::new(watch::Sender::new(0));
+        let (changes, any_grown) = (Arc::new(watch::Sender::new(0)), Arc::new(watch::Sender::new(0)));
         let (turn, signal_bytes) = (AtomicU64::new(0), Mutex::default());
         let (tree, watched, everything) = (Arc::default(), WatchedPaths::default(), None);
         Ok(EventLog {
@@ -212,6 +223,7 @@ impl EventLog {
             quotas,
             signal_bytes,
             tree,
+            any_grown,
             watched,
         })
     }
@@ -269,6 +281,7 @@ impl EventLog {
         }
         self.state().show(event, &self.shown);
         self.wake();
+        self.any_grown.send_modify(|count| *count += 1);
     }
 
     /// Like [`add`](Self::add), without waiting until the event is durable.

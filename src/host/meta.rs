@@ -81,6 +81,8 @@ pub fn health(host: &Arc<HostState>, caller: &Caller) -> Value {
     let (mut faults, edited) = (host.health.faults(), host.current.edited());
     faults.extend(host.store.fault().map(|error| format!("state: {}", error.message)));
     faults.extend(host.shared.wikis.faults());
+    #[cfg(feature = "fabric")]
+    faults.extend(host.fabric.faults());
     let ok = faults.is_empty() && !edited.as_ref().is_some_and(|edited| edited.failed);
     health::look_again(host);
     let well = json!({
@@ -102,6 +104,7 @@ pub fn health(host: &Arc<HostState>, caller: &Caller) -> Value {
         "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
         "agents": host.profiles.ids(),
         "mountspec": edited,
+        "mountspec_file": host.paths.mountspec.get(),
     })
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::archive;
 use super::cancel::Cancel;
 use super::list::AgentJobs;
+use super::steps;
 use super::{Job, JobEntry, JobOutcome, JobSnapshot, JobStatus, JobStore, Jobs, TURN_SERVICE};
 use acheron_base::{Error, Result};
 use acheron_vfs::{Answer, Caller, ComputedFile, Link, Listing, Node, VirtualDir, line, live, text, waiting};
@@ -32,9 +33,10 @@ const JOB: &str = "\
 # One job
 
 `status.json`, `result.txt` and `result.json` wait until the job has ended. `progress.json` does not wait.
-`log.txt` grows while the job runs. `request.json` is the call. A turn of the agent has `transcript.ndjson`: each answer of
-the model, each call of a tool and its result. `files/` has images and the like that the call
-left, as long as the job is in memory. Write anything to `control/cancel` to stop it.
+`log.txt` grows while the job runs. `request.json` is the call. `files/` has images and the like that the call
+left, as long as the job is in memory. A turn has `steps.ndjson`: its thoughts, calls and outcomes as they happen, and
+`steps/README.md` says how to wait for the next; `transcript.ndjson` is the record of each answer of the model, each call
+of a tool and its result. Write anything to `control/cancel` to stop it.
 ";
 
 const CONTROL: &str = "- `cancel`: write anything to stop this job.\n";
@@ -124,6 +126,7 @@ fn job_directory(job: &Arc<Job>, store: &Arc<dyn JobStore>) -> Listing {
         .file("log.txt.1", job.log.older())
         .file("request.json", live(request).modified_at(move || time(created)))
         .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel));
+    let listing = steps::shown(job, listing);
     let listing = match job.call.service == TURN_SERVICE {
         true => listing.file("transcript.ndjson", transcript(store, &job.call.agent, &job.id)),
         false => listing,

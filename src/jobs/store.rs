@@ -30,6 +30,7 @@ pub fn row(job: &Job, now: &JobSnapshot) -> JobRow {
         started_at_ms: now.started_at_ms,
         updated_at_ms: now.updated_at_ms,
         attempt: now.attempt,
+        approval: job.approval(),
     }
 }
 

@@ -107,6 +107,7 @@ fn a_daemon_answers_when_its_command_returns_and_is_gone_after_unmount() {
         "#,
         expect![[r#"
             mounted on ns; `acheron unmount ns` unmounts it
+              charon sees here (read-only)
             AGENTS.md
             README.md
             agents
@@ -194,7 +195,9 @@ fn a_dead_mount_is_recovered_also_with_a_shell_inside() {
         "#,
         expect![[r#"
             mounted on ns; `acheron unmount ns` unmounts it
+              charon sees here (read-only)
             mounted on ns; `acheron unmount ns` unmounts it
+              charon sees here (read-only)
             AGENTS.md
             README.md
             agents
@@ -473,8 +476,13 @@ fn a_restore_takes_nothing_but_a_backup() {
 import io, sys, tarfile
 name, kind = sys.argv[1], sys.argv[2]
 with tarfile.open("good.tar") as old, tarfile.open("evil.tar", "w", format=tarfile.GNU_FORMAT) as new:
+    # As an earlier version wrote them, without checksums.
+    manifest = b'{"format": 1}'
     for member in old:
-        new.addfile(member, old.extractfile(member) if member.isfile() else None)
+        content = old.extractfile(member) if member.isfile() else None
+        if member.name == "acheron-backup.sums": continue
+        if member.name == "acheron-backup.json": member.size, content = len(manifest), io.BytesIO(manifest)
+        new.addfile(member, content)
     member = tarfile.TarInfo(name)
     member.type = {"file": tarfile.REGTYPE, "link": tarfile.SYMTYPE, "hard": tarfile.LNKTYPE, "fifo": tarfile.FIFOTYPE}[kind]
     member.linkname = "/etc/passwd"
@@ -607,14 +615,18 @@ fn a_mount_from_the_home_directory_or_above_binds_nothing_and_says_so() {
         expect![[r#"
             note: no directory is bound, because DIR is your home directory: mount from the directory of a project, or name one in a mountspec
             mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
+              charon sees no project
             []
             note: no directory is bound, because / is above your home directory: mount from the directory of a project, or name one in a mountspec
             mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
+              charon sees no project
             []
             mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
+              charon sees here (read-only)
             ["here"]
             here
             mounted on DIR/ns; `acheron unmount DIR/ns` unmounts it
+              a sees all (read-only)
             ["all"]
             all
             = 0

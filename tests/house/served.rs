@@ -33,6 +33,16 @@ impl Served {
         Served { child, url: url.trim().to_owned() }
     }
 
+    /// Runs `acheron serve --9p` on a free port.
+    pub fn ninep(house: &TestHost) -> Served {
+        let mut command = Command::new(PROGRAM);
+        command.args(["serve", "--9p", "tcp:127.0.0.1:0", "--state"]).arg(house.state());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Served { child, url: address.trim().replace("tcp:", "tcp://") }
+    }
+
     pub fn address(&self) -> &str {
         self.url.split("//").nth(1).unwrap()
     }

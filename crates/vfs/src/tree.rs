@@ -260,7 +260,7 @@ impl Tree {
                 Some((at, _)) => return Err(not_a_directory(at)),
             };
             let here = format!("{}/{name}", at.last().map_or("", |(path, _)| path));
-            let Some(node) = dir.lookup(&name).filter(|node| self.shows(caller, &here, node)) else {
+            let Some(node) = dir.lookup_for(caller, &name).filter(|node| self.shows(caller, &here, node)) else {
                 let node = Err(not_found(&here));
                 let rest: Vec<&str> =
                     wanted.iter().rev().map(String::as_str).take_while(|name| *name != "..").collect();

@@ -6,6 +6,7 @@ use super::Chat;
 use super::input::NamedInputFile;
 use super::messages::{InputFile, ProgressFile, ReplyFile};
 use super::pending::NamedReplyFile;
+use super::rewind::RewindFile;
 use acheron_vfs::{Control, Listing, MessageFile, Node, line, live, text, waiting};
 
 const README: &str = "\
@@ -34,10 +35,13 @@ A conversation with the agent.
 
 const CONTROL: &str = "\
 - `input`: write a message to the agent. The agent itself cannot.
-- `input.json`: the same as an object with `input`. A `correlation_id` in `_meta` names its job; on the same handle the answer has
+- `input.json`: the same as an object with `input`. `session` with an `id` makes it a turn of a conversation of that name, which
+  remembers its own turns only. A `correlation_id` in `_meta` names its job; on the same handle the answer has
   `reply`, `error` and `spent`.
 - `reply`: the agent writes its reply, which ends its turn. From a program outside it answers the oldest turn.
 - `reply.json`: an object with `turn` and `reply` answers that turn and no other.
+- `rewind.json`: the operator brings the agent back to the end of a turn, by its `seq` in `history.ndjson`: an object with `to`. Its
+  view, its conversation and its memory come back together; `preview` only tells what would, `undo` takes the last one back.
 - `progress`: the agent writes a message before the end of its turn; reading it shows the last one.
 ";
 
@@ -50,6 +54,7 @@ impl Chat {
             .file("input.json", Control::new(Arc::new(NamedInputFile(self.clone()))))
             .file("reply", MessageFile::new(Arc::new(ReplyFile(self.clone()))))
             .file("reply.json", Control::new(Arc::new(NamedReplyFile(self.clone()))))
+            .file("rewind.json", Control::new(Arc::new(RewindFile(self.clone()))))
             .file("progress", MessageFile::new(Arc::new(ProgressFile(self.clone()))));
         let log = self.0.agent_runtime.history.log();
         Listing::default()

@@ -6,6 +6,7 @@ mod files;
 mod input;
 mod messages;
 mod pending;
+mod rewind;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::budget::{BudgetLimits, Spent};
+use super::chat_session::ChatSession;
 use super::pace::{AgentFacts, attention};
 use super::runtime::AgentRuntime;
 use super::transcript::TurnSource;
@@ -145,11 +147,16 @@ impl Chat {
 
     /// Queues a turn. It is durable when the answer resolves.
     pub fn say(&self, message: ChatMessage) -> Answer<Arc<Job>> {
-        self.say_as(message, None)
+        self.say_as(message, None, None)
     }
 
-    /// The same with a name by which its job is found.
-    fn say_as(&self, message: ChatMessage, correlation_id: Option<String>) -> Answer<Arc<Job>> {
+    /// The same in a conversation beside the main one, with a name by which its job is found.
+    fn say_as(
+        &self,
+        message: ChatMessage,
+        session: Option<ChatSession>,
+        correlation_id: Option<String>,
+    ) -> Answer<Arc<Job>> {
         let text = message.text.trim_end_matches(['\n', '\r']);
         if text.trim().is_empty() {
             return Answer::refuse(Error::invalid("the message is empty"));
@@ -157,7 +164,10 @@ impl Chat {
         if let Err(error) = self.check_queue() {
             return Answer::refuse(error);
         }
-        let arguments = json!({"source": message.source, "input": text});
+        let mut arguments = json!({"source": message.source, "input": text});
+        if let Some(session) = session {
+            arguments["session"] = json!(session);
+        }
         let turn = self.queue_turn();
         let (chat, started) = (self.clone(), turn.started.clone());
         let announce = move |commit: &Commit<'_>, job: &Arc<Job>| chat.announce(commit, job, &started);
@@ -187,6 +197,7 @@ impl Chat {
             correlation_id,
             principal,
             arguments,
+            asks: false,
         }
     }
 
@@ -245,6 +256,7 @@ impl Chat {
         let current = Arc::new(CurrentTurn {
             job: job.clone(),
             source: serde_json::from_value(job.call.arguments["source"].clone()).unwrap_or(TurnSource::Chat),
+            session: serde_json::from_value(job.call.arguments["session"].clone()).ok(),
             input: job.call.arguments["input"].as_str().unwrap_or_default().to_owned(),
             settings: self.0.agent_runtime.settings(),
             spent: Mutex::default(),
@@ -259,6 +271,11 @@ impl Chat {
         self.0.agent_runtime.context.runtime.spawn(async move {
             job.end().await;
             chat.record(&job, &current).await;
+            if let Ok(checkpoints) = chat.0.agent_runtime.checkpoints()
+                && !job.was_deferred()
+            {
+                checkpoints.keep(&chat.0.agent_runtime.agent, chat.0.agent_runtime.history.seq()).await;
+            }
             drop(slot);
             drop(turn.place);
         });
