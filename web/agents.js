@@ -88,10 +88,16 @@ async function loadAll() {
 
 /** Looks which parts of the tree are there for this browser. */
 async function look() {
-  const names = new Set((await list("/")).entries.map((entry) => entry.name));
+  const [top, operator] = await Promise.all([list("/"), exists("/meta/agents.json")]);
+  const names = new Set(top.entries.map((entry) => entry.name));
   store.approvals = names.has("approvals");
-  store.views = names.has("projects") && (await hasViews());
-  store.operator = names.has("meta") && (await exists("/meta/agents.json"));
+  store.operator = operator;
+  if (!names.has("projects")) return;
+  // Nobody waits for this: the first list is shown before it.
+  hasViews().then((views) => {
+    store.views = views;
+    changed();
+  }, () => {});
 }
 
 async function hasViews() {

@@ -31,6 +31,17 @@ fn the_page_has_at_most_200_kb_compressed() {
     assert!(files.len() > 15 && total <= 200_000, "{} files, {total} bytes", files.len());
 }
 
+/// What is not named there is fetched one after the other.
+#[test]
+fn every_module_is_named_in_the_head_of_the_page() {
+    let files = files();
+    let head =
+        files.iter().find(|(name, _)| name == "index.html").map(|(_, bytes)| String::from_utf8_lossy(bytes)).unwrap();
+    for (name, _) in files.iter().filter(|(name, _)| name.ends_with(".js")) {
+        assert!(head.contains(&format!("\"/web/{name}\"")), "index.html does not name {name}");
+    }
+}
+
 #[test]
 fn the_page_makes_no_elements_of_strings_and_asks_nobody_else() {
     for (name, bytes) in files() {

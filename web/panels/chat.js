@@ -79,7 +79,7 @@ function Turn({ turn, home }) {
   const base = `${home}/`;
   return html`<section class="turn">
     <div class="mine">${source(turn)}<${Markdown} text=${turn.input} base=${base}/></div>
-    <details class="steps" open=${open} onToggle=${(event) => setOpen(event.target.open)}><summary>${turn.spent?.rounds ?? 0} rounds · ${count((turn.spent?.input ?? 0) + (turn.spent?.output ?? 0))} tokens · ${duration(turn.spent?.ms)}${turn.spent?.money ? ` · ${money(turn.spent.money)}` : ""}</summary>${open ? html`<${Steps} home=${home} job=${turn.job_id}/>` : null}</details>
+    <details class="steps" open=${open} onToggle=${(event) => setOpen(event.target.open)}><summary>${turn.spent?.rounds ?? 0} ${turn.spent?.rounds === 1 ? "round" : "rounds"} · ${count((turn.spent?.input ?? 0) + (turn.spent?.output ?? 0))} tokens · ${duration(turn.spent?.ms)}${turn.spent?.money ? ` · ${money(turn.spent.money)}` : ""}</summary>${open ? html`<${Steps} home=${home} job=${turn.job_id}/>` : null}</details>
     ${turn.reply === null || turn.reply === undefined ? null : html`<div class="theirs"><${Markdown} text=${turn.reply} base=${base}/></div>`}
     ${turn.error ? html`<${Refusal} error=${turn.error}/>` : null}
     <p class="muted small"><${Ago} ms=${turn.ts_ms}/> · <a href=${`#/jobs/${encodeURIComponent(home.slice(8))}/${turn.job_id}`}>job</a></p>
