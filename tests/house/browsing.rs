@@ -150,7 +150,7 @@ fn a_search_passes_by_the_replies_of_a_run_that_is_not_over() {
     let said = session(
         &house.root(),
         &format!(
-            r#"cd agents/self; echo '{{"query":"How?","session_id":"s"}}' > phases/control/run.json
+            r#"cd agents/charon; echo '{{"query":"How?","session_id":"s"}}' > phases/control/run.json
             until [ -e phases/runs/*/reply.raw.txt ]; do sleep 0.05; done
             rg --files --hidden --no-require-git phases/runs | xargs -n 1 basename | sort | tr '\n' ' '
             (cd ../..; rg --files --hidden --no-require-git agents/charon/phases/runs | grep -c reply)

@@ -274,7 +274,7 @@ const WRONG: &str = r#"
     memory/create {"kind":" ","content":"x"}
     memory/create {"kind":"note","content":"x","tags":[""]}
     memory/create {"kind":"note","content":"x","name":"A B"}
-    memory/create {"kind":"note","content":"x","supersedes":["elsewhere"]}
+    memory/create {"kind":"note","content":"x","supersedes":["../x"]}
     memory/load {"memory_path":"../x"}
     memory/mutate {"memory_path":"/agents/self/memory/items/a"}
     memory/mutate {"memory_path":"/agents/self/memory/items/a","content":"x","append":"y"}
