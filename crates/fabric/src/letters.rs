@@ -38,7 +38,7 @@ impl Letter {
     pub fn key(&self, from_node: &str) -> String {
         match self {
             Letter::Message { id, .. } => format!("{from_node}.{id}"),
-            Letter::Receipt { id, what, .. } => format!("{from_node}.{id}.{what}"),
+            Letter::Receipt { id, from, what, .. } => format!("{from_node}.{id}.{from}.{what}"),
         }
     }
 }
@@ -56,7 +56,7 @@ mod tests {
             reason: None,
             at_ms: 1,
         };
-        assert_eq!(receipt("seen").key("styx"), "styx.m1.seen");
+        assert_eq!(receipt("seen").key("styx"), "styx.m1.charon.seen");
         assert_ne!(receipt("seen").key("styx"), receipt("stored").key("styx"));
         let text = serde_json::to_string(&receipt("dead")).unwrap();
         assert_eq!(serde_json::from_str::<Letter>(&text).unwrap(), receipt("dead"));

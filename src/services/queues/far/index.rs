@@ -98,6 +98,10 @@ impl KnownQueue {
 impl QueueIndex {
     /// Notes a record that was read or written. An older one changes nothing.
     pub fn note(&mut self, queue: &str, id: &str, number: u64, record: &ItemRecord) {
+        // What is gone makes no queue known.
+        if record.state == RecordState::Gone && !self.queues.contains_key(queue) {
+            return;
+        }
         let known = self.queues.entry(queue.to_owned()).or_default();
         let last = known.items.get(id).map(|item| item.number).or(known.done.get(id).map(|done| done.2));
         if last.is_some_and(|last| last >= number) {
