@@ -195,7 +195,7 @@ pub fn ended_after(conn: &Connection, at_ms: u64, id: &str, before_ms: u64, limi
 pub fn newest(conn: &Connection, agent: Option<&str>, limit: usize) -> Result<Vec<JobRow>> {
     let mut select = conn.prepare_cached(
         "SELECT id, agent, service, operation, effect, idempotent, state, correlation_id, principal, 'null', NULL, error, \
-         created_at_ms, started_at_ms, updated_at_ms, attempt FROM jobs WHERE ?1 IS NULL OR agent = ?1 \
+         created_at_ms, started_at_ms, updated_at_ms, attempt, approval FROM jobs WHERE ?1 IS NULL OR agent = ?1 \
          ORDER BY id DESC LIMIT ?2",
     )?;
     select.query_map(params![agent, limit], |row| Ok(read(row)))?.map(|row| row?).collect()

@@ -112,7 +112,7 @@ fn the_command_tells_what_would_come_back_and_an_agent_cannot_rewind() {
     ));
     let expected = "turn 2 would not count: go on\nfile d1/notes.txt\nfile d2/notes.txt\nfile shell.txt\nfile tool.txt\nmemory plan\n\
         turn 1 is the last that counts; files: brought back\nthe rewind is taken back; files: brought back\n\
-        error: there is no checkpoint of turn 7; there are those of 0, 1, 2\n";
+        ! error: there is no checkpoint of turn 7; there are those of 0, 1, 2\n";
     assert_eq!(said, expected);
     let refused = house.inside(async |host| {
         use acheron::policy::PrincipalCaller;
