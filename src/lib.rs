@@ -25,6 +25,9 @@ pub mod jobs;
 /// Events: one durable log per agent, and the files that wait for events.
 pub mod events;
 
+/// Approvals: what the operator is asked before an agent does it, and the files to decide it.
+pub mod approvals;
+
 /// Services: a command becomes a job, a contract becomes a directory.
 pub mod service;
 

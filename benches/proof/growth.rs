@@ -55,6 +55,7 @@ pub fn ended(state: &Path, count: usize) {
         started_at_ms: Some(1_700_000_000_000 + number as u64),
         updated_at_ms: 1_700_000_000_000 + number as u64,
         attempt: 1,
+        approval: None,
     };
     for start in (0..count).step_by(1000) {
         let batch: Vec<JobRow> = (start..count.min(start + 1000)).map(job).collect();

@@ -23,10 +23,15 @@ mod store;
 mod symbols;
 mod table;
 mod turns;
+mod views;
 mod waits;
 mod workshop;
 
 use std::path::PathBuf;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+use nix::sys::signal::{SigHandler, Signal};
 
 use method::Pace;
 use table::Figure;
@@ -65,6 +70,7 @@ const FAMILIES: &[(&str, Rows)] = &[
     ("prompts", prompts::rows),
     ("recall", recall::rows),
     ("symbols", symbols::rows),
+    ("views", views::rows),
 ];
 
 fn main() {
@@ -84,6 +90,33 @@ fn main() {
     }
 }
 
+/// The time that one family of rows may take: far more than it needs.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+
+/// Measures a family; one that hangs ends the bench, with its name.
+fn in_time(name: &str, rows: Rows, quick: bool) -> Vec<Figure> {
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(rows(&Run { quick })));
+    let limit = if quick { LONGEST / 3 } else { LONGEST };
+    match told.recv_timeout(limit) {
+        Ok(figures) => figures,
+        Err(RecvTimeoutError::Timeout) => {
+            eprintln!("error: `{name}` was not measured within {} s", limit.as_secs());
+            std::process::exit(3);
+        }
+        // It has said why.
+        Err(RecvTimeoutError::Disconnected) => std::process::exit(101),
+    }
+}
+
+/// A shell starts what runs in the background with interrupts ignored, and so would be what the rows start and interrupt.
+fn heed_signals() {
+    for signal in [Signal::SIGINT, Signal::SIGQUIT] {
+        // SAFETY: nothing else handles signals here, and the default needs no function of ours.
+        unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }.expect("a signal");
+    }
+}
+
 fn measure(words: &[&str]) {
     let mut run = Run { quick: false };
     let (mut chosen, mut file) = (Vec::new(), None);
@@ -100,13 +133,14 @@ fn measure(words: &[&str]) {
             }
         }
     }
+    heed_signals();
     method::check();
     method::pin().expect("a processor of our own");
     let mut figures = Vec::new();
     for (name, rows) in FAMILIES {
         if chosen.is_empty() || chosen.contains(name) {
             eprintln!("measuring {name}");
-            figures.extend(rows(&run));
+            figures.extend(in_time(name, *rows, run.quick));
         }
     }
     print!("{}", table::markdown(&figures));

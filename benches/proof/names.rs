@@ -33,7 +33,18 @@ pub fn rows(run: &Run) -> Vec<Figure> {
         listed(format!("ls of {many} memories"), &state(fill, many), &["memory/items".to_owned()]),
         listed(format!("ls of {many} jobs"), &state(ended, many), &["jobs", "jobs/by"].map(str::to_owned)),
         mirrored(many),
+        signals(if run.quick { 20 } else { 800 }),
     ]
+}
+
+/// Signals of a megabyte, until the sender has sent as many bytes as it may.
+fn signals(count: usize) -> Figure {
+    let house = TestHost::in_scratch(Scratch::new(), &plain());
+    let signal = json!({ "event_type": "user", "payload": "x".repeat(1_000_000) }).to_string();
+    let began = Instant::now();
+    let file = house.own("events/control/signal.json");
+    let sent = (0..count).take_while(|_| std::fs::write(&file, &signal).is_ok()).count();
+    figure(format!("{count} signals of 1 MB"), &house, sent, began)
 }
 
 /// Pages that link to each other and to pages that do not exist.

@@ -190,7 +190,8 @@ pub fn fill_with(state: &Path, count: usize, made: impl Fn(usize) -> Value) {
         let instance = service::ServiceInstance::of(&context, "charon", memory);
         for start in (0..count).step_by(512) {
             let one = |number: usize| {
-                let call = Envelope { op: "create".into(), arguments: made(number), correlation_id: None };
+                let call =
+                    Envelope { op: "create".into(), arguments: made(number), correlation_id: None, reason: None };
                 let begun = instance.begin(&Caller::operator(), vec![call]);
                 async move {
                     let job = begun.wait().await.expect("a job").remove(0);

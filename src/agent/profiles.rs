@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::policy::{Action, Policy, Rule};
 use crate::spec::{self, Spec};
 use acheron_base::{Code, ConfinedDir, Error, Result, if_exists};
+use acheron_fabric::names::FarPattern;
 
 /// One who lives here.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,6 +63,8 @@ pub struct AgentProfiles {
     all: RwLock<BTreeMap<String, Profile>>,
     /// Rules that hold for everybody and that no rule of their own takes back.
     common: RwLock<Vec<Rule>>,
+    /// What is offered to agents of other hosts.
+    offers: Vec<(FarPattern, String, Option<String>)>,
 }
 
 impl AgentProfiles {
@@ -81,7 +84,12 @@ impl AgentProfiles {
         }
         // Of those whom the mountspec named once, only what they were told to do is kept.
         all.retain(|id, profile: &mut Profile| profile.created || spec.agents.contains_key(id));
-        let profiles = AgentProfiles { place, all: RwLock::default(), common: RwLock::default() };
+        let profiles = AgentProfiles {
+            place,
+            all: RwLock::default(),
+            common: RwLock::default(),
+            offers: spec.fabric.as_ref().map(|fabric| fabric.rules()).unwrap_or_default(),
+        };
         for (id, entry) in &spec.agents {
             let known = all.remove(id);
             let profile = Profile::named(spec, id, entry, known.as_ref());
@@ -159,12 +167,33 @@ impl AgentProfiles {
             let children = all.iter().filter(|(_, child)| child.parent.as_deref() == Some(id));
             let mut rules: Vec<Rule> =
                 children.map(|(child, _)| Rule::allow(&[Action::Read], format!("/agents/{child}/**"))).collect();
+            rules.extend(views(&profile.spec, &self.founder(id)));
             rules.extend(profile.spec.permissions.iter().cloned());
             rules.extend(common.iter().cloned());
             policy = policy.agent(id, &profile.spec.projects, &rules).map_err(Error::invalid)?;
         }
+        for (to, path, lender) in &self.offers {
+            policy = policy.offer(to.clone(), path.clone(), lender.clone()).map_err(Error::invalid)?;
+        }
         Ok(policy)
     }
+}
+
+/// The views of its projects: an agent sees what is told of the one that it works in, and nothing of any other. The files of
+/// its own view are the project's for it, under the paths of the project.
+fn views(spec: &spec::AgentSpec, founder: &str) -> Vec<Rule> {
+    use Action::{Invoke, Read, Write};
+    let mut rules = Vec::new();
+    for project in &spec.projects {
+        rules.push(Rule::deny(&[Read, Write, Invoke], format!("/projects/{project}/views/**")));
+        let own = match spec.view {
+            spec::ViewMode::None => continue,
+            spec::ViewMode::Own => founder,
+            spec::ViewMode::Shared => "shared",
+        };
+        rules.push(Rule::allow(&[Read], format!("/projects/{project}/views/{own}/*")));
+    }
+    rules
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 use serde_json::{Value, json};
@@ -13,6 +13,8 @@ use super::budget::{BudgetLimits, Spent};
 use super::history::History;
 use super::ledger::{AccountTerms, Ledger, LimitListener, PassedLimit};
 use super::mail::IncomingMail;
+use super::pace::Pace;
+use super::rewind::TurnCheckpoints;
 use super::thoughts::Thoughts;
 use super::transcript::TurnStore;
 use crate::agent::tools::tree::{Parked, TreeTools};
@@ -20,7 +22,7 @@ use crate::events::EventLogs;
 use crate::model::{ModelProtocol, Prices};
 use crate::policy::PrincipalCaller;
 use crate::service::ServiceContext;
-use acheron_base::{ConfinedDir, Result, if_exists};
+use acheron_base::{ConfinedDir, Error, Result, if_exists};
 use acheron_vfs::Caller;
 
 /// The number of transcripts whose thoughts are restored at the start.
@@ -114,10 +116,21 @@ pub struct AgentRuntime {
     pub mail: Arc<dyn IncomingMail>,
     /// Calls that were understood though not written as the contract asks, since the host started.
     pub deviations: AtomicU64,
+    /// How it gets on.
+    pub pace: Pace,
     settings: RwLock<Settings>,
+    checkpoints: OnceLock<Arc<dyn TurnCheckpoints>>,
 }
 
 impl AgentRuntime {
+    pub fn set_checkpoints(&self, checkpoints: Arc<dyn TurnCheckpoints>) {
+        _ = self.checkpoints.set(checkpoints); // there is only one
+    }
+
+    pub fn checkpoints(&self) -> Result<&Arc<dyn TurnCheckpoints>> {
+        self.checkpoints.get().ok_or_else(|| Error::unavailable("turns are not kept here"))
+    }
+
     /// Opens the runtime of `agent` with the state found.
     pub fn open(
         agent: &str,
@@ -145,7 +158,9 @@ impl AgentRuntime {
             remember,
             mail,
             deviations,
+            pace: Pace::default(),
             settings,
+            checkpoints: OnceLock::new(),
         };
         agent_runtime.restore_thoughts()?;
         Ok(agent_runtime)
@@ -208,6 +223,7 @@ impl AgentRuntime {
         for job in &turns[turns.len().saturating_sub(RESTORED_TRANSCRIPTS)..] {
             if let Ok(transcript) = self.turns.transcript(job) {
                 self.thoughts.restore(transcript.records());
+                self.pace.restore(transcript.records());
             }
         }
         Ok(())

@@ -13,6 +13,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::ask::PaidModel;
 use super::budget::{BudgetLimits, Spent, Standing, standing};
+use super::chat_session::ChatSession;
 use super::context::{ContextParts, RoundCache, assemble};
 use super::history::HistoryEntry;
 use super::native;
@@ -20,6 +21,7 @@ use super::protocol::{self, ModelCall};
 use super::runtime::{AgentRuntime, Settings};
 use super::step::{self, NextStep};
 use super::transcript::{Transcript, TranscriptRecord, TurnEnd, TurnSource};
+use super::turn_steps::{self, ShownPieces};
 use crate::agent::tools::{ToolCall, failure, perform};
 use crate::jobs::Job;
 use crate::model::{ModelAnswer, ModelProtocol, ModelRequest, OfferedTool};
@@ -40,6 +42,8 @@ static DISK_WRITES: Semaphore = Semaphore::const_new(16);
 pub struct CurrentTurn {
     pub job: Arc<Job>,
     pub source: TurnSource,
+    /// The conversation that it belongs to; the agent's main one otherwise.
+    pub session: Option<ChatSession>,
     pub input: String,
     /// The settings at the start of the turn; changes apply to the next turn.
     pub settings: Settings,
@@ -107,7 +111,8 @@ pub async fn remember(
     }
     let (job_id, source, input) = (current.job.id.clone(), current.source.clone(), current.input.clone());
     let (ts_ms, total) = (agent_runtime.context.clock.now_ms(), agent_runtime.spent());
-    let entry = HistoryEntry { seq: 0, ts_ms, job_id, source, input, reply, error, spent, total };
+    let (session, rewound) = (current.session.clone(), None);
+    let entry = HistoryEntry { seq: 0, ts_ms, job_id, source, session, input, reply, error, spent, total, rewound };
     let history = agent_runtime.history.clone();
     on_disk(move || history.add(entry)).await
 }
@@ -164,13 +169,14 @@ impl<'a> RunningTurn<'a> {
             warned: false,
         };
         turn.count();
+        agent_runtime.pace.begin(agent_runtime.context.clock.now_ms());
         if turn.records().is_empty() {
-            let CurrentTurn { job, source, input, settings, .. } = &*turn.current;
+            let CurrentTurn { job, source, session, input, settings, .. } = &*turn.current;
             let began = TranscriptRecord::Began {
                 at_ms: agent_runtime.context.clock.now_ms(),
                 job_id: job.id.clone(),
                 source: source.clone(),
-                input: input.clone(),
+                input: session.as_ref().map_or_else(|| input.clone(), |session| session.introduce(input)),
                 limits: settings.limits,
                 prices: settings.prices,
                 strict: settings.strict,
@@ -273,7 +279,11 @@ impl<'a> RunningTurn<'a> {
         };
         agent_runtime.thoughts.begin(&self.current.job.id, round, clock.now_ms());
         let (left, thoughts) = (self.time_left(), agent_runtime.thoughts.clone());
-        let mut watch = |piece| thoughts.add_piece(&piece);
+        let (current, mut pieces) = (self.current.clone(), ShownPieces::of(step::is_native(self.records())));
+        let mut watch = |piece| {
+            thoughts.add_piece(&piece);
+            pieces.add(&piece, &current.job);
+        };
         let answer = tokio::time::timeout(left.unwrap_or(Duration::MAX / 4), model.ask(ask, &mut watch)).await;
         let mut answer = match answer {
             Ok(Ok(answer)) => answer,
@@ -288,6 +298,8 @@ impl<'a> RunningTurn<'a> {
         };
         answer.said.name_calls(native::ids(self.records()));
         let (at_ms, call) = (clock.now_ms(), self.first_call(&answer.said));
+        agent_runtime.pace.step(answer.ms, at_ms);
+        agent_runtime.pace.set_context(answer.said.usage.total());
         // The thought first: a reader that has seen the log line of a round finds its thought.
         let seq = agent_runtime.thoughts.end(&answer.said, at_ms);
         self.log_round(round, &call);
@@ -347,7 +359,7 @@ impl<'a> RunningTurn<'a> {
         let mut parts = ContextParts {
             core: &self.core,
             memory: &memory,
-            history: &self.agent_runtime.history.exchanges(),
+            history: &self.agent_runtime.history.exchanges(self.current.session.as_ref()),
             turn: self.transcript.records(),
             window: settings.window,
             answer: settings.answer,
@@ -395,12 +407,15 @@ impl<'a> RunningTurn<'a> {
         let (name, path) = (call.tool.name(), call.tool.path().to_owned());
         let doing = json!({"doing": name, "path": path});
         self.show(&doing);
+        let step = turn_steps::call(&self.current.job, &self.agent_runtime.agent, &call.tool);
         let clock = self.agent_runtime.context.clock.clone();
         let pause = Arc::new(WaitTimer::new(clock.clone()));
         let tools = self.agent_runtime.tools({
             let (pause, current, spent, round) = (pause.clone(), self.current.clone(), self.spent(), self.round());
+            let agent_runtime = self.agent_runtime.clone();
             Arc::new(move |parked| {
                 pause.note(parked);
+                agent_runtime.pace.wait(parked, pause.clock.now_ms());
                 let mut doing = doing.clone();
                 doing["waiting"] = parked.into();
                 show(&current, &pause.clock, round, &spent, &doing);
@@ -414,6 +429,7 @@ impl<'a> RunningTurn<'a> {
             None => format!("  done in {ms} ms"),
         };
         self.current.job.log.line(&shown);
+        turn_steps::outcome(&self.current.job, step, &result, ms);
         self.outcome(result, ms, pause.total())
     }
 
@@ -421,6 +437,7 @@ impl<'a> RunningTurn<'a> {
     /// or not at all.
     fn outcome(&mut self, result: Value, ms: u64, parked_ms: u64) -> Result<()> {
         let at_ms = self.agent_runtime.context.clock.now_ms();
+        self.agent_runtime.pace.step(ms.saturating_sub(parked_ms), at_ms);
         let (ledger, agent) = (&self.agent_runtime.ledger, &self.agent_runtime.agent);
         let worked = Spent { ms: ms.saturating_sub(parked_ms), ..Spent::default() };
         let records = vec![TranscriptRecord::Outcome { at_ms, ms, parked_ms, result }];
@@ -439,6 +456,7 @@ impl<'a> RunningTurn<'a> {
             return Ok(end.clone());
         }
         self.show(&json!({"doing": "waiting for a reply from outside", "waiting": true}));
+        self.agent_runtime.pace.wait(true, self.agent_runtime.context.clock.now_ms());
         let mut reply = self.current.reply.subscribe();
         let text = reply.wait_for(Option::is_some).await.ok().and_then(|text| text.clone());
         Ok(TurnEnd::Replied(text.unwrap_or_default()))

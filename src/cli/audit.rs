@@ -7,9 +7,9 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use super::backup::state_of;
-use super::{CommandResult, Failure, say, since};
+use super::{CommandResult, Failure, plain_text, say, since};
 use crate::state::audit::{Verdict, check, read};
-use acheron_base::{Clock, Error};
+use acheron_base::Error;
 
 /// Show who did what: denials, calls, requests to models, changes of the rules. `verify` finds lines that were changed or removed.
 #[derive(Args)]
@@ -72,7 +72,7 @@ impl AuditArgs {
 
 fn list(place: StateArgs, when: Option<&str>, agent: Option<&str>, as_json: bool) -> CommandResult {
     let state = state_of(place.state, place.root)?;
-    let since_ms = when.map(|when| since::parse(when, Clock::real().now_ms())).transpose()?.unwrap_or(0);
+    let since_ms = when.map(|when| since::parse(when, since::now_ms())).transpose()?.unwrap_or(0);
     let mut text = String::new();
     acheron_store::look_unlocked(&state, |conn| {
         read::each(conn, since_ms, |line| {
@@ -125,6 +125,7 @@ fn render(line: &Value) -> String {
             fields.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
         }
     };
+    let rest = plain_text::one_line(&rest);
     format!("{} {:<10} {rest}", since::shown(line["at_ms"].as_u64().unwrap_or(0)), text("kind"))
 }
 

@@ -13,8 +13,9 @@ use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::follow::{Dim, TurnFollower};
+use super::host_view::HostView;
 use super::plain_text::for_stdout as shown;
-use super::{CommandResult, root};
+use super::{CommandResult, root, say};
 use acheron_base::{Error, Result};
 
 /// Chat with an agent; /help lists the commands, Ctrl-C cancels the turn, Ctrl-D exits.
@@ -89,11 +90,14 @@ impl Conversation {
         }
         // From the start: an interrupt must not end the program while a turn is running.
         let mut interrupts = signal(SignalKind::interrupt())?;
+        if std::io::stdin().is_terminal() {
+            say(&opening(&self.home));
+        }
         loop {
             let line = match editor.readline("> ") {
                 Ok(line) => line,
                 Err(ReadlineError::Interrupted) => {
-                    println!("(Ctrl-D exits)");
+                    say("(Ctrl-D exits)\n");
                     continue;
                 }
                 Err(ReadlineError::Eof) => break,
@@ -103,18 +107,18 @@ impl Conversation {
             match line.trim() {
                 "" => (),
                 "/quit" | "/exit" => break,
-                "/help" => println!("{HELP}"),
-                "/jobs" => print!("{}", shown(&jobs(&self.home, 10)?)),
-                "/cancel" => println!("{} cancelled", cancel_all(&self.home)?),
-                word if word.starts_with('/') => println!("unknown command {word}; /help lists the commands"),
+                "/help" => say(&format!("{HELP}\n")),
+                "/jobs" => say(&jobs(&self.home, 10)?),
+                "/cancel" => say(&format!("{} cancelled\n", cancel_all(&self.home)?)),
+                word if word.starts_with('/') => say(&format!("unknown command {word}; /help lists the commands\n")),
                 _ => match self.say(&line, &mut interrupts).await {
-                    Ok(Ok(reply)) => println!("{}\n", shown(reply.trim_end_matches('\n'))),
+                    Ok(Ok(reply)) => say(&format!("{}\n\n", reply.trim_end_matches('\n'))),
                     Ok(Err(why)) => {
-                        println!("! {}\n", shown(&why));
+                        say(&format!("! {why}\n\n"));
                         failed = true;
                     }
                     Err(error) => {
-                        println!("! {}\n", shown(&error.to_string()));
+                        say(&format!("! {error}\n\n"));
                         failed = true;
                     }
                 },
@@ -168,6 +172,18 @@ impl Conversation {
             Some(_) => Err(reply.trim_end().to_owned()),
         })
     }
+}
+
+/// Who answers, with which model.
+fn opening(home: &Path) -> String {
+    let agent = std::fs::read_link(home).unwrap_or_else(|_| home.to_owned());
+    let agent = agent.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let health = home.parent().and_then(Path::parent).and_then(root::health).unwrap_or_default();
+    let host = health["state"].as_str().and_then(|state| HostView::open(Path::new(state)));
+    let known = host.and_then(|mut host| host.look().ok()).map(|host| host.agents).unwrap_or_default();
+    let model = known.iter().find(|known| known.agent_id == agent).map(|known| known.model.as_str());
+    let model = model.map_or_else(String::new, |model| format!(" ({model})"));
+    format!("You talk to {agent}{model}. /help lists the commands.\n")
 }
 
 fn said(path: &Path) -> impl Fn(std::io::Error) -> Error {

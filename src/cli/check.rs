@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::here::here;
 use super::{CommandResult, say};
 use crate::contract::ValueFault;
 use crate::host::{presence, programs, sandbox_level};
@@ -29,7 +30,7 @@ impl CheckArgs {
         let text = spec::read(&self.file)?;
         let name = self.file.display().to_string();
         // Relative paths start at the current directory, as for `mount`.
-        let here = std::env::current_dir()?;
+        let here = here()?;
         let (spec, mut faults) = match Spec::check_parts(&text) {
             Ok(spec) => (Some(spec), Vec::new()),
             Err(faulty) => (faulty.read.map(|spec| *spec), faulty.faults),

@@ -2,11 +2,15 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory};
+use clap::{Args, ValueEnum};
+use clap_complete::env::Shells;
 
-use super::{Cli, CommandResult};
+use super::candidates::VARIABLE;
+use super::{CommandResult, say};
+use acheron_base::Error;
 
-/// Print the completion script for a shell.
+/// Print the completion script for a shell. It completes commands and options, and agents, mounts, models and operations of
+/// what is mounted at that moment.
 ///
 /// For bash: acheron completions bash > ~/.local/share/bash-completion/completions/acheron
 #[derive(Args)]
@@ -16,7 +20,13 @@ pub struct CompletionsArgs {
 
 impl CompletionsArgs {
     pub fn run(self) -> CommandResult {
-        clap_complete::generate(self.shell, &mut Cli::command(), "acheron", &mut std::io::stdout().lock());
+        let name = self.shell.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
+        let shell = Shells::builtins();
+        let shell = shell.completer(&name).ok_or_else(|| Error::invalid(format!("{name} cannot complete words")))?;
+        let mut script = Vec::new();
+        // By its name, so that the script lives on when the program is installed elsewhere.
+        shell.write_registration(VARIABLE, "acheron", "acheron", "acheron", &mut script)?;
+        say(&String::from_utf8_lossy(&script));
         Ok(ExitCode::SUCCESS)
     }
 }

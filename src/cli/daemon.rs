@@ -8,13 +8,15 @@ use std::process::{Command, ExitCode, Stdio};
 
 use super::log_rotation::{LONGEST_LOG, rotate};
 use super::mount::MountArgs;
-use super::{CommandResult, Failure, called, pasted};
+use super::mount_report::{tell_faults, tell_who_sees};
+use super::{CommandResult, Failure, called, pasted, root, say};
+use crate::spec::Spec;
 use acheron_base::{Code, Error};
 
 const READY: &str = "ready";
 
 /// Starts the daemon and waits until its mount answers.
-pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
+pub fn start(mount: &MountArgs, state: &Path, spec: &Spec) -> CommandResult {
     let about = |path: &Path| {
         let path = path.display().to_string();
         move |error: std::io::Error| Error::from(error).about(&path)
@@ -51,7 +53,12 @@ pub fn start(mount: &MountArgs, state: &Path) -> CommandResult {
         let mut pid = OpenOptions::new().create(true).write(true).truncate(true).mode(0o600).open(file)?;
         writeln!(pid, "{}", child.id())?;
         let dir = pasted(&mount.dir);
-        println!("mounted on {}; `{} unmount {dir}` unmounts it", mount.dir.display(), called());
+        say(&format!("mounted on {}; `{} unmount {dir}` unmounts it\n", mount.dir.display(), called()));
+        if !mount.leased {
+            tell_who_sees(spec);
+            let health = root::health(&std::path::absolute(&mount.dir)?).unwrap_or_default();
+            tell_faults(health["faults"].as_array().into_iter().flatten().filter_map(|fault| fault.as_str()));
+        }
         return Ok(ExitCode::SUCCESS);
     }
     _ = child.wait();

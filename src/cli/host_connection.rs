@@ -13,7 +13,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Failure, mount, root};
+use super::here::here;
+use super::{Failure, mount, pasted, root};
 use crate::host::SOCKET;
 use acheron_base::{Error, Result};
 
@@ -39,8 +40,16 @@ impl HostArgs {
     pub fn state(&self) -> Result<PathBuf, Failure> {
         match &self.root {
             Some(dir) => state_at(dir),
-            None => Ok(mount::state(self.state.as_deref(), None, &std::env::current_dir()?)?),
+            None => Ok(mount::state(self.state.as_deref(), None, &here()?)?),
         }
+    }
+
+    /// The words by which another command means the same host, with a space before each.
+    pub fn words(&self) -> String {
+        let word = |name: &str, path: &Option<PathBuf>| {
+            path.as_ref().map(|path| format!(" --{name} {}", pasted(path))).unwrap_or_default()
+        };
+        [word("root", &self.root), word("state", &self.state), word("spec", &self.spec)].concat()
     }
 
     /// Finds or starts the host, and asks it for something: `{"<word>": request}`. Returns its first answer.
@@ -100,7 +109,7 @@ impl HostConnection {
         }
     }
 
-    #[cfg(feature = "door-mcp")]
+    #[cfg(any(feature = "door-mcp", feature = "door-acp"))]
     /// Begins a command at the host of the state directory, if there is one.
     pub fn join<A: DeserializeOwned>(
         state: &Path,
@@ -116,7 +125,7 @@ impl HostConnection {
         }
     }
 
-    #[cfg(feature = "door-mcp")]
+    #[cfg(any(feature = "door-mcp", feature = "door-acp"))]
     /// The connection itself, and what was read of it beyond the last message.
     pub fn into_stream(self) -> (UnixStream, Vec<u8>) {
         (self.stream, self.unread)

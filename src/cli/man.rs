@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{CommandResult, manual};
+use super::{CommandResult, manual, say};
 use crate::host::library;
 use crate::spec::Spec;
 
@@ -32,7 +32,7 @@ impl ManArgs {
                 let version = env!("CARGO_PKG_VERSION");
                 std::fs::write(dir.join("acheron.4"), manual::page(&library::embedded(), BUGS, version))?;
                 std::fs::write(dir.join("acheron-mountspec.5"), mountspec::page(&Spec::schema(), version))?;
-                println!("wrote {} pages to {}", count + 2, dir.display());
+                say(&format!("wrote {} pages to {}\n", count + 2, dir.display()));
             }
         }
         Ok(ExitCode::SUCCESS)

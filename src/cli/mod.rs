@@ -1,7 +1,11 @@
 //! The command line: one file per command. Uses every other module; nothing else knows clap.
 
+#[cfg(feature = "door-acp")]
+mod acp;
+mod agents;
 mod audit;
 mod backup;
+mod candidates;
 mod chat;
 mod check;
 mod completions;
@@ -9,25 +13,40 @@ mod daemon;
 mod deadline;
 mod doctor;
 mod exec;
+#[cfg(feature = "fabric")]
+mod fabric;
+mod here;
 mod host_connection;
+mod host_view;
+mod jobs;
+mod log;
 mod log_rotation;
 mod man;
 pub mod manual;
 #[cfg(feature = "door-mcp")]
 mod mcp;
 mod mount;
+mod mount_report;
+#[cfg(feature = "door-web")]
+mod open;
 mod place;
 mod plain_text;
 mod restore;
+mod rewind;
 mod root;
 mod run;
 #[cfg(feature = "door-http")]
 mod serve;
 mod since;
 mod status;
+#[cfg(any(feature = "door-mcp", feature = "door-acp"))]
+mod stdio_door;
+mod table;
 mod token;
 mod tool;
+mod top;
 mod unmount;
+mod view;
 mod wait;
 
 use std::io::{IsTerminal, Write};
@@ -40,10 +59,19 @@ use acheron_base::{Code, Error};
 
 /// An agent host that you can `ls`: mounts a namespace in which chat, jobs, events, memory and terminals are files.
 #[derive(Parser)]
-#[command(name = "acheron", version, max_term_width = 100, after_help = after())]
+#[command(name = "acheron", version = version(), max_term_width = 100, after_help = after())]
 pub struct Cli {
     #[command(subcommand)]
     command: CliCommand,
+}
+
+/// The version, the commit that the program was built from (`ACHERON_COMMIT`, which `scripts/package` sets), and the schema.
+fn version() -> &'static str {
+    static VERSION: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+        let commit = option_env!("ACHERON_COMMIT").unwrap_or("unknown");
+        format!("{} (commit {commit}, schema {})", env!("CARGO_PKG_VERSION"), crate::state::SCHEMA)
+    });
+    &VERSION
 }
 
 const BEGIN: &str = "  mkdir ~/ns && acheron mount ~/ns --daemon
@@ -78,8 +106,13 @@ enum CliCommand {
     Tool(tool::ToolArgs),
     Chat(chat::ChatArgs),
     Audit(audit::AuditArgs),
+    Log(log::LogArgs),
+    Agents(agents::AgentsArgs),
+    Jobs(jobs::JobsArgs),
+    Top(top::TopArgs),
     Backup(backup::BackupArgs),
     Restore(restore::RestoreArgs),
+    Rewind(rewind::RewindArgs),
     Check(check::CheckArgs),
     Doctor(doctor::DoctorArgs),
     Exec(exec::ExecArgs),
@@ -89,7 +122,14 @@ enum CliCommand {
     Token(token::TokenArgs),
     #[cfg(feature = "door-mcp")]
     Mcp(mcp::McpArgs),
+    #[cfg(feature = "door-acp")]
+    Acp(acp::AcpArgs),
+    View(view::ViewArgs),
+    #[cfg(feature = "door-web")]
+    Open(open::OpenArgs),
     Wait(wait::WaitArgs),
+    #[cfg(feature = "fabric")]
+    Fabric(fabric::FabricArgs),
     Man(man::ManArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -133,6 +173,7 @@ type CommandResult = Result<ExitCode, Failure>;
 
 /// Runs the program. Exit codes: 0 for success, 1 for a failure, 2 for a usage error; `exec` has more.
 pub fn run() -> ExitCode {
+    candidates::answer();
     let cli = Cli::parse();
     let outcome = match cli.command {
         CliCommand::Mount(it) => it.run(),
@@ -141,8 +182,13 @@ pub fn run() -> ExitCode {
         CliCommand::Tool(it) => it.run(),
         CliCommand::Chat(it) => it.run(),
         CliCommand::Audit(it) => it.run(),
+        CliCommand::Log(it) => it.run(),
+        CliCommand::Agents(it) => it.run(),
+        CliCommand::Jobs(it) => it.run(),
+        CliCommand::Top(it) => it.run(),
         CliCommand::Backup(it) => it.run(),
         CliCommand::Restore(it) => it.run(),
+        CliCommand::Rewind(it) => it.run(),
         CliCommand::Check(it) => it.run(),
         CliCommand::Doctor(it) => it.run(),
         CliCommand::Exec(it) => it.run(),
@@ -152,7 +198,14 @@ pub fn run() -> ExitCode {
         CliCommand::Token(it) => it.run(),
         #[cfg(feature = "door-mcp")]
         CliCommand::Mcp(it) => it.run(),
+        #[cfg(feature = "door-acp")]
+        CliCommand::Acp(it) => it.run(),
+        CliCommand::View(it) => it.run(),
+        #[cfg(feature = "door-web")]
+        CliCommand::Open(it) => it.run(),
         CliCommand::Wait(it) => it.run(),
+        #[cfg(feature = "fabric")]
+        CliCommand::Fabric(it) => it.run(),
         CliCommand::Man(it) => it.run(),
         CliCommand::Completions(it) => it.run(),
     };

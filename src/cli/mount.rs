@@ -6,7 +6,9 @@ use std::process::ExitCode;
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::{CommandResult, Failure, daemon, deadline, log, log_rotation};
+use super::here::{absolute, here};
+use super::mount_report::{tell_faults, tell_who_sees};
+use super::{CommandResult, Failure, daemon, deadline, log, log_rotation, say};
 use crate::host::trusted_defaults::TrustedDefaults;
 use crate::host::{Host, Options};
 use crate::spec::{self, ModelKind, ModelProtocol, Spec};
@@ -49,7 +51,7 @@ impl MountArgs {
         // Only descriptors left by the starter are open yet; programs of this host would inherit them.
         acheron_sandbox::close_others(None);
         allow_more_descriptors();
-        let here = std::env::current_dir()?;
+        let here = here()?;
         if self.spec.is_none() {
             let hint = "acheron mount DIR --spec mountspec/default.json";
             let before = state(self.state.as_deref(), None, &here)?;
@@ -60,7 +62,7 @@ impl MountArgs {
             eprintln!("note: {why}");
         }
         let state = settled(state(self.state.as_deref(), Some(&spec), &here)?);
-        let dir = std::path::absolute(&self.dir)?;
+        let dir = absolute(&self.dir)?;
         if state.starts_with(&dir) {
             let said = format!("the state directory {} is inside the mount point", state.display());
             return Err(Failure::hint(Error::invalid(said), "choose another with --state DIR"));
@@ -68,7 +70,7 @@ impl MountArgs {
         if self.daemon {
             // Checked here, because the log of a daemon that does not start has nothing to add.
             acheron_fuse::prepare_mountpoint(&dir, &acheron_fuse::Options::default())?;
-            return daemon::start(&self, &state);
+            return daemon::start(&self, &state, &spec);
         }
         if self.child {
             log_rotation::begin(daemon::log_file(&state));
@@ -118,10 +120,10 @@ impl MountArgs {
     }
 }
 
-#[cfg(feature = "door-mcp")]
+#[cfg(any(feature = "door-mcp", feature = "door-acp"))]
 /// The options of a host that is not mounted.
 pub fn unmounted(named: Option<&Path>, state: &Path) -> Result<Options, Failure> {
-    let here = std::env::current_dir()?;
+    let here = here()?;
     if named.is_none() {
         let hint = "name the mountspec: --spec mountspec/default.json";
         TrustedDefaults::open(state)?.mountspec(&here).map_err(|error| Failure::hint(error, hint))?;
@@ -221,6 +223,7 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
     let mountpoint = acheron_fuse::prepare_mountpoint(dir, &acheron_fuse::Options::default())
         .inspect_err(|error| daemon::tell(child, Some(error)))?;
     deadline::watch(&mountpoint).inspect_err(|error| daemon::tell(child, Some(error)))?;
+    let spec = options.spec.clone();
     let mut host = Host::start(options).inspect_err(|error| daemon::tell(child, Some(error)))?;
     if let Some(file) = &said.record {
         host.state.shared.runtimes.record(file).inspect_err(|error| daemon::tell(child, Some(error)))?;
@@ -232,7 +235,12 @@ async fn serve(options: Options, dir: &Path, said: &MountArgs, followed: Option<
     host.listen().inspect_err(|error| daemon::tell(child, Some(error)))?;
     match child {
         true => daemon::tell(true, None),
-        false => println!("mounted on {}; Ctrl-C unmounts it", dir.display()),
+        false => {
+            say(&format!("mounted on {}; Ctrl-C unmounts it\n", dir.display()));
+            tell_who_sees(&spec);
+            let faults = host.state.health.faults();
+            tell_faults(faults.iter().map(String::as_str));
+        }
     }
     acheron_fuse::allocator::settle();
     let ended = tokio::select! {

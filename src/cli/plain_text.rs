@@ -32,6 +32,15 @@ pub fn log_entry(entry: &str, coloured: bool) -> String {
     lines.fold(first, |entry, line| entry + "\n    " + &line) + end
 }
 
+/// A text of others within one line of ours: line ends and tabs are escaped, too.
+pub fn one_line(text: &str) -> String {
+    let escaped = text.chars().flat_map(|letter| match letter {
+        '\n' | '\t' | '\r' => letter.escape_default().collect::<Vec<_>>(),
+        letter => vec![letter],
+    });
+    escaped.collect()
+}
+
 /// The text with all control characters escaped, apart from line ends and tabs, and those that change the direction of
 /// writing or cannot be seen: with them a text looks like another one. The latter are escaped as in JSON, which stays JSON by
 /// that.

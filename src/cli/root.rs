@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::here::absolute;
 use super::{Failure, pasted};
 use acheron_base::{Code, Error};
 use acheron_fuse::{MountEntry, mounts_of};
@@ -19,6 +20,9 @@ pub fn choose(named: Option<&Path>) -> Result<PathBuf, Failure> {
         return Ok(find(named)?.path);
     }
     let mut mounts = mounts_of("acheron")?;
+    if let Some(around) = around(&mounts).filter(|_| mounts.len() > 1) {
+        return Ok(around);
+    }
     let names = || mounts.iter().map(|mount| mount.path.display().to_string()).collect::<Vec<_>>().join(", ");
     match mounts.len() {
         0 => Err(Failure::hint(Error::not_found("nothing is mounted"), "acheron mount DIR --daemon")),
@@ -28,6 +32,13 @@ pub fn choose(named: Option<&Path>) -> Result<PathBuf, Failure> {
             "choose one with --root DIR",
         )),
     }
+}
+
+/// The mount that the working directory lies in.
+pub fn around(mounts: &[MountEntry]) -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    let mounts = mounts.iter().filter(|mount| here.starts_with(&mount.path));
+    mounts.map(|mount| mount.path.clone()).max_by_key(|path| path.as_os_str().len())
 }
 
 /// Like [`choose`], but refuses a mount whose host has ended.
@@ -45,7 +56,7 @@ pub fn choose_living(named: Option<&Path>) -> Result<PathBuf, Failure> {
 
 /// The mount at `path`, found without touching it: a hanging mount would hang this process.
 pub fn find(path: &Path) -> Result<MountEntry, Failure> {
-    let path = std::path::absolute(path)?;
+    let path = absolute(path)?;
     let mounts = mounts_of("acheron")?;
     let found = mounts.iter().rfind(|mount| mount.path == path).or_else(|| {
         let parent = path.parent().and_then(|parent| parent.canonicalize().ok())?;

@@ -54,6 +54,9 @@ pub struct RunArgs {
     /// A host that it may reach during this run, as in sandbox.network: api.github.com:443, *.example.org
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     network: Vec<String>,
+    /// Let it work in a view: nothing of this directory changes until you promote it
+    #[arg(long)]
+    view: bool,
     /// Use the program's own log-in instead of the gateway, as where there is no key for it
     #[arg(long)]
     login: bool,
@@ -92,6 +95,7 @@ impl RunArgs {
             record: self.record.as_deref().map(std::path::absolute).transpose()?,
             network: self.network.clone(),
             login: self.login,
+            view: self.view,
             login_hosts: profile.login.as_ref().map(|login| login.hosts.clone()).unwrap_or_default(),
         };
         let (mut connection, first) = HostConnection::begin(&state, spec, "run", &request)?;
@@ -123,7 +127,7 @@ impl RunArgs {
         };
         connection.send(&ToHost::Ended)?;
         if let Some(FromHost::Record(record)) = connection.next()? {
-            summary::print(&started, &record, began.elapsed());
+            summary::print(&started, &record, began.elapsed(), &self.host.words());
         }
         // The next run of this agent may come at once: all of this one is taken away first.
         while let Ok(Some(_)) = connection.next::<serde_json::Value>() {}

@@ -14,7 +14,7 @@ use crate::host::ninep_listener::ServeNinep;
 use acheron_base::Error;
 
 /// Serve the tree over HTTP, as long as this command runs: /fs/<path>, an OpenAI-compatible API at /v1, Prometheus metrics,
-/// MCP at /mcp.
+/// MCP at /mcp, and a page for people at /.
 ///
 /// Whoever asks shows a token of `acheron token create`, and has the rights of the agent or the operator that it was made for.
 /// Without a flag, every door is served. Other machines may connect only over TLS, and if --public says so.
@@ -45,6 +45,10 @@ pub struct ServeArgs {
     #[cfg(feature = "door-mcp")]
     #[arg(long)]
     mcp: bool,
+    /// Serve the page, and /fs which it uses; `acheron open` logs a browser in
+    #[cfg(feature = "door-web")]
+    #[arg(long)]
+    web: bool,
     /// The certificates for TLS, in PEM
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
@@ -72,7 +76,11 @@ impl ServeArgs {
             ("metrics", self.metrics),
             #[cfg(feature = "door-mcp")]
             ("mcp", self.mcp),
+            #[cfg(feature = "door-web")]
+            ("web", self.web),
         ];
+        #[cfg(feature = "door-web")]
+        let flags = flags.map(|(flag, chosen)| (flag, chosen || flag == "fs" && self.web));
         flags.into_iter().filter(|(_, chosen)| *chosen).map(|(flag, _)| flag.to_owned()).collect()
     }
 

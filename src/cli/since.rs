@@ -1,8 +1,13 @@
-//! Times as people write them: `2h`, `yesterday`, `2026-11-18`; and as lines show them. UTC. Pure.
+//! Times as people write them: `2h`, `yesterday`, `2026-11-18`; and as lines show them. UTC.
 
-use acheron_base::{Error, Result, quoted};
+use acheron_base::{Clock, Error, Result, quoted};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+/// The time now: a user says `yesterday`, and wants to know how old something is.
+pub fn now_ms() -> u64 {
+    Clock::real().now_ms()
+}
 
 /// The time that a word means, in milliseconds since 1970.
 pub fn parse(word: &str, now_ms: u64) -> Result<u64> {

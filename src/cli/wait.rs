@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::{CommandResult, Failure, plain_text, root};
+use super::{CommandResult, Failure, here, plain_text, root};
 use acheron_base::Error;
 use acheron_fuse::mounts_of;
 
@@ -66,7 +66,7 @@ fn milliseconds(seconds: f64) -> Result<u64, Failure> {
 
 /// The mount that `path` lies in, and the path in it. The file itself is not touched: opening it could wait.
 fn place(path: &Path) -> Result<(PathBuf, String), Failure> {
-    let absolute = std::path::absolute(path)?;
+    let absolute = here::absolute(path)?;
     let mounts = mounts_of("acheron")?;
     let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
     let real = parent.zip(absolute.file_name()).map(|(parent, name)| parent.join(name));

@@ -9,6 +9,9 @@ use super::tagged::TaggedCall;
 use acheron_base::nearest::hint;
 use acheron_base::{Error, Result, quoted};
 
+/// The bytes of a reason.
+const LONGEST_REASON: usize = 2000;
+
 /// One command, checked against its contract.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Envelope {
@@ -16,10 +19,12 @@ pub struct Envelope {
     pub arguments: Value,
     /// A name for the job, chosen by the caller.
     pub correlation_id: Option<String>,
+    /// Why the caller makes the call, in its own words; shown to the operator if the call must be approved.
+    pub reason: Option<String>,
 }
 
 impl Contract {
-    /// Parses the content of `control/invoke.json`: `{"op", "arguments"?, "correlation_id"?}`.
+    /// Parses the content of `control/invoke.json`: `{"op", "arguments"?, "correlation_id"?, "reason"?}`.
     pub fn envelope(&self, value: Value) -> Result<Envelope> {
         let mut object = object(value)?;
         let op = match object.remove("op") {
@@ -32,8 +37,9 @@ impl Contract {
         };
         let arguments = object.remove("arguments").unwrap_or_else(|| json!({}));
         let correlation_id = object.remove("correlation_id");
+        let reason = object.remove("reason");
         if let Some(key) = object.keys().next() {
-            let known = ["op", "arguments", "correlation_id"];
+            let known = ["op", "arguments", "correlation_id", "reason"];
             // Arguments beside `op` are the most common mistake: say where they belong.
             return Err(Error::invalid(
                 match self.operation(&op).is_ok_and(|op| op.arguments["properties"].get(key).is_some()) {
@@ -42,25 +48,25 @@ impl Contract {
                 },
             ));
         }
-        self.call(op, arguments, correlation_id)
+        self.call(op, arguments, correlation_id, reason)
     }
 
     /// Parses the content of `control/<op>.json`: the arguments, with an optional `_meta` key.
     pub fn arguments(&self, op: &str, value: Value) -> Result<Envelope> {
         let mut object = object(value)?;
-        let correlation_id = match object.remove("_meta") {
-            None => None,
+        let (correlation_id, reason) = match object.remove("_meta") {
+            None => (None, None),
             Some(Value::Object(mut meta)) => {
-                let id = meta.remove("correlation_id");
+                let (id, reason) = (meta.remove("correlation_id"), meta.remove("reason"));
                 if let Some(key) = meta.keys().next() {
-                    let hint = hint(key, ["correlation_id"], "keys of _meta");
+                    let hint = hint(key, ["correlation_id", "reason"], "keys of _meta");
                     return Err(Error::invalid(format!("_meta: unknown key {}{hint}", quoted(key))));
                 }
-                id
+                (id, reason)
             }
             Some(_) => return Err(Error::invalid("_meta must be an object, such as {\"correlation_id\": \"mine\"}")),
         };
-        self.call(op.to_owned(), Value::Object(object), correlation_id)
+        self.call(op.to_owned(), Value::Object(object), correlation_id, reason)
     }
 
     /// Converts a call to the service's own command type.
@@ -69,14 +75,25 @@ impl Contract {
         C::deserialize(TaggedCall { op, arguments }).map_err(|err| Error::invalid(format!("{op}: {err}")))
     }
 
-    fn call(&self, op: String, arguments: Value, correlation_id: Option<Value>) -> Result<Envelope> {
+    fn call(
+        &self,
+        op: String,
+        arguments: Value,
+        correlation_id: Option<Value>,
+        reason: Option<Value>,
+    ) -> Result<Envelope> {
         self.check(&op, &arguments)?;
         let correlation_id = match correlation_id {
             None | Some(Value::Null) => None,
             Some(Value::String(id)) => Some(correlation(id)?),
             Some(_) => return Err(Error::invalid("correlation_id must be a string")),
         };
-        Ok(Envelope { op, arguments, correlation_id })
+        let reason = match reason {
+            None | Some(Value::Null) => None,
+            Some(Value::String(reason)) if reason.len() <= LONGEST_REASON => Some(reason),
+            Some(_) => return Err(Error::invalid(format!("reason must be a text of at most {LONGEST_REASON} bytes"))),
+        };
+        Ok(Envelope { op, arguments, correlation_id, reason })
     }
 }
 

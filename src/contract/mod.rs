@@ -232,6 +232,27 @@ impl Contract {
         Ok(Contract { pages_in: Some(pages_in), ..Contract::build(name, about, operations, defs, false)? })
     }
 
+    /// The contract of a service of another host, as that host tells it: its examples are believed.
+    pub fn told(name: &str, about: &str, operations: Vec<Operation>) -> Result<Contract> {
+        let (operations, defs) = lifted(name, operations)?;
+        Contract::build(name, about, operations, defs, false)
+    }
+
+    /// The schema of an operation's arguments or result alone, with the definitions that it refers to.
+    pub fn alone(&self, schema: &Value) -> Value {
+        let mut schema = schema.clone();
+        let own =
+            |name: &str| self.operations.iter().any(|operation| name.starts_with(&format!("{}.", operation.name)));
+        if let (Some(object), Some(defs)) = (schema.as_object_mut(), self.document["$defs"].as_object())
+            && refers(object)
+        {
+            let types = defs.iter().filter(|(name, _)| !is_part(name) || !own(name));
+            let types: Map<String, Value> = types.map(|(name, schema)| (name.clone(), schema.clone())).collect();
+            object.insert("$defs".to_owned(), Value::Object(types));
+        }
+        schema
+    }
+
     /// A contract from plain data, for a program that is not written in Rust.
     pub fn plain(name: &str, about: &str, operations: Vec<Operation>) -> Result<Contract> {
         let (operations, defs) = lifted(name, operations)?;
@@ -311,6 +332,16 @@ fn lifted(name: &str, operations: Vec<Operation>) -> Result<(Vec<Operation>, Map
         whole.push(operation);
     }
     Ok((whole, defs))
+}
+
+/// Whether a definition is that of a part of an operation, and not of a type.
+fn is_part(name: &str) -> bool {
+    [".request", ".arguments", ".result"].iter().any(|end| name.ends_with(end))
+}
+
+/// Whether a schema has a `$ref` somewhere.
+fn refers(schema: &Map<String, Value>) -> bool {
+    Value::Object(schema.clone()).to_string().contains("\"$ref\"")
 }
 
 fn broken(name: &str, what: String) -> Error {

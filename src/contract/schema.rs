@@ -132,6 +132,7 @@ fn envelope(name: &str, about: &str, needed: bool) -> Value {
             "op": {"const": name},
             "arguments": {"$ref": format!("#/$defs/{name}.arguments")},
             "correlation_id": {"type": "string", "description": "a name of your own for the job: jobs/by/<correlation_id>"},
+            "reason": {"type": "string", "description": "why you call; shown to the operator if the call must be approved"},
         },
         "required": required,
         "additionalProperties": false,

@@ -6,6 +6,8 @@
 //! control of the tree alone: what a caller may not see does not exist for it. `host` opens the doors; they use the tree, the
 //! policy, the table of tokens and the tools of agents.
 
+#[cfg(feature = "door-acp")]
+pub mod acp;
 #[cfg(feature = "door-http")]
 pub mod fs;
 #[cfg(feature = "door-http")]
@@ -20,8 +22,11 @@ pub mod ninep;
 pub mod openai;
 pub mod tokens;
 pub mod tree;
+#[cfg(feature = "door-web")]
+pub mod web;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
@@ -37,12 +42,14 @@ pub struct DoorCaller {
     pub principal: Principal,
     /// Cancelled when the rights of this caller end, as when its token is revoked: whatever is under way for it ends then.
     pub ended: CancellationToken,
+    /// How long these rights last; as long as they are not taken back if it is not said.
+    pub lasts: Option<Duration>,
 }
 
 impl DoorCaller {
     /// A caller that the peer of a socket vouches for, as long as the connection lasts.
     pub fn peer(principal: Principal) -> DoorCaller {
-        DoorCaller { principal, ended: CancellationToken::new() }
+        DoorCaller { principal, ended: CancellationToken::new(), lasts: None }
     }
 }
 

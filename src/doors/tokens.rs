@@ -1,14 +1,21 @@
 //! Tokens: words that a client outside shows, each standing for one principal. Only hashes are kept; a token is shown once, when
 //! it is made. A token that is revoked ends what is under way for it.
+//!
+//! A browser logs in with a code that is good once and for a short time ([`Tokens::invite`]); its session is a token that ends by
+//! itself.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use dashmap::DashMap;
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 use tokio_util::sync::CancellationToken;
 
 use super::DoorCaller;
 use crate::policy::Principal;
+use crate::state::audit::{self, Record};
 use crate::state::tokens::{self, TokenRow};
 use acheron_base::{Error, Ids, Result, blocking, quoted};
 use acheron_store::Store;
@@ -17,17 +24,37 @@ use acheron_store::Store;
 const PREFIX: &str = "ach_";
 /// The longest label.
 const LABEL: usize = 200;
+/// How long a code of a login is good, and the session of a browser; and the most codes that are out at a time.
+const LOGIN_MS: u64 = 5 * 60 * 1000;
+const SESSION_MS: u64 = 7 * 24 * 3600 * 1000;
+const LOGINS: usize = 64;
+
+/// A login that was invited: whom it makes known, and until when.
+struct Login {
+    principal: Principal,
+    until_ms: u64,
+}
 
 pub struct Tokens {
     store: Store,
     ids: Ids,
     /// The tokens that were used since the host started, by id.
     used: DashMap<String, CancellationToken>,
+    /// The codes of logins that are out, by their hashes.
+    logins: Mutex<HashMap<[u8; 32], Login>>,
+}
+
+/// The session of a browser.
+pub struct BrowserSession {
+    /// The word that its cookie has.
+    pub word: String,
+    /// How long it lasts, in seconds.
+    pub seconds: u64,
 }
 
 impl Tokens {
     pub fn new(store: Store, ids: Ids) -> Arc<Tokens> {
-        Arc::new(Tokens { store, ids, used: DashMap::new() })
+        Arc::new(Tokens { store, ids, used: DashMap::new(), logins: Mutex::default() })
     }
 
     /// Makes a token for a principal. The word is returned and kept nowhere.
@@ -35,18 +62,70 @@ impl Tokens {
         if label.len() > LABEL || label.contains(char::is_control) {
             return Err(Error::invalid(format!("a label is one line of at most {LABEL} bytes")));
         }
-        let mut secret = [0; 32];
-        self.ids.random().fill(&mut secret);
-        let word = format!("{PREFIX}{}", hex(&secret));
+        let (word, row) = self.new_token(principal, label, None);
+        let (kept, hash) = (row.clone(), hash(&word));
+        self.store.write(move |tx| tokens::insert(tx, &kept, &hash)).await?;
+        Ok((word, row))
+    }
+
+    fn new_token(&self, principal: &Principal, label: &str, lasts_ms: Option<u64>) -> (String, TokenRow) {
+        let created_at_ms = self.ids.clock().now_ms();
         let row = TokenRow {
             id: self.ids.id("token"),
             principal: principal.to_string(),
             label: label.to_owned(),
-            created_at_ms: self.ids.clock().now_ms(),
+            created_at_ms,
+            expires_at_ms: lasts_ms.map(|lasts| created_at_ms.saturating_add(lasts)),
         };
-        let (kept, hash) = (row.clone(), hash(&word));
-        self.store.write(move |tx| tokens::insert(tx, &kept, &hash)).await?;
-        Ok((word, row))
+        (format!("{PREFIX}{}", self.secret()), row)
+    }
+
+    fn secret(&self) -> String {
+        let mut secret = [0; 32];
+        self.ids.random().fill(&mut secret);
+        hex(&secret)
+    }
+
+    /// Makes a code with which a browser can log in once, as this principal.
+    pub fn invite(&self, principal: &Principal) -> Result<String> {
+        let (code, now) = (self.secret(), self.ids.clock().now_ms());
+        let mut logins = self.logins.lock();
+        logins.retain(|_, login| login.until_ms > now);
+        if logins.len() >= LOGINS {
+            return Err(Error::busy(format!(
+                "{LOGINS} logins are open; each ends after {} minutes",
+                LOGIN_MS / 60_000
+            )));
+        }
+        logins.insert(hash(&code), Login { principal: principal.clone(), until_ms: now + LOGIN_MS });
+        Ok(code)
+    }
+
+    /// Begins the session of a browser that shows the code of a login; `None` for one that is not good, or not any more.
+    pub async fn log_in(&self, code: &str) -> Result<Option<BrowserSession>> {
+        let now = self.ids.clock().now_ms();
+        let login = self.logins.lock().remove(&hash(code)).filter(|login| login.until_ms > now);
+        let Some(Login { principal, .. }) = login else { return Ok(None) };
+        let (word, row) = self.new_token(&principal, "browser", Some(SESSION_MS));
+        let hash = hash(&word);
+        let record = Record::new(now, "login").with("principal", row.principal.as_str()).with("token", row.id.as_str());
+        let change = move |tx: &acheron_store::Tx<'_>| {
+            tokens::remove_expired(tx, now)?;
+            tokens::insert(tx, &row, &hash)?;
+            audit::note(tx, &record);
+            Ok(())
+        };
+        self.store.write(change).await?;
+        Ok(Some(BrowserSession { word, seconds: SESSION_MS / 1000 }))
+    }
+
+    /// Ends the session of a browser.
+    pub async fn log_out(&self, word: &str) -> Result<()> {
+        let (store, hash) = (self.store.clone(), hash(word));
+        match blocking(move || store.look(|conn| tokens::by_hash(conn, &hash))).await? {
+            Some(row) if row.expires_at_ms.is_some() => self.revoke(&row.id).await,
+            _ => Ok(()),
+        }
     }
 
     /// Whom a token stands for; `None` for a word that is no token, or no longer.
@@ -57,10 +136,16 @@ impl Tokens {
         let (store, hash) = (self.store.clone(), hash(word));
         let look = move || store.look(|conn| tokens::by_hash(conn, &hash));
         let Some(row) = blocking(look.clone()).await? else { return Ok(None) };
+        let now = self.ids.clock().now_ms();
+        let left = row.expires_at_ms.map(|end| end.saturating_sub(now));
+        if left == Some(0) {
+            return Ok(None);
+        }
+        let lasts = left.map(Duration::from_millis);
         let ended = self.used.entry(row.id.clone()).or_default().clone();
         // Looked up again now that a revocation would be heard of: one in between would otherwise be missed.
         match blocking(look).await?.is_some() && !ended.is_cancelled() {
-            true => Ok(Some(DoorCaller { principal: Principal::named(&row.principal), ended })),
+            true => Ok(Some(DoorCaller { principal: Principal::named(&row.principal), ended, lasts })),
             false => Ok(None),
         }
     }
@@ -86,6 +171,7 @@ impl Tokens {
 
     /// Takes back the tokens of a principal, as when an agent is removed: another of its name is not the same one.
     pub async fn revoke_all(&self, principal: &Principal) -> Result<()> {
+        self.logins.lock().retain(|_, login| login.principal != *principal);
         let name = principal.to_string();
         self.store.write(move |tx| tokens::remove_of(tx, &name)).await?;
         let known = self.list().await?;

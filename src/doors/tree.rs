@@ -171,6 +171,16 @@ impl DoorTree {
         .await
     }
 
+    /// The names in a directory after `after`, sorted; at most `most`.
+    pub async fn list_after(&self, path: &str, after: &str, most: usize) -> Result<Vec<DoorEntry>> {
+        let (path, after) = (path.to_owned(), after.to_owned());
+        self.off_thread(move |tree, caller| {
+            let listed = tree.list_after(caller, &path, &after, most)?;
+            Ok(listed.into_iter().map(|entry| shown(tree, caller, entry.path, &entry.node)).collect())
+        })
+        .await
+    }
+
     /// Opens a file to read it.
     pub async fn open(&self, path: &str) -> Result<DoorFile> {
         let path = path.to_owned();
@@ -178,6 +188,16 @@ impl DoorTree {
             let (path, node) = tree.find(caller, &path)?;
             let handle = tree.open(caller, &node, &path, Open::READ)?;
             Ok(DoorFile { handle, entry: shown(tree, caller, path, &node) })
+        })
+        .await
+    }
+
+    /// Changes when the log at a path grows; `None` if it cannot tell.
+    pub async fn growth(&self, path: &str) -> Result<Option<tokio::sync::watch::Receiver<u64>>> {
+        let path = path.to_owned();
+        self.off_thread(move |tree, caller| match tree.find(caller, &path)?.1 {
+            Node::File(file) => Ok(file.growth()),
+            _ => Ok(None),
         })
         .await
     }

@@ -28,17 +28,39 @@ const LOG_BYTES: usize = 4 << 20;
 /// The logs of all agents.
 pub struct EventLogs {
     all: Mutex<HashMap<String, Arc<EventLog>>>,
+    /// The events of all agents in one order: `meta/events.ndjson`.
+    pub everything: Log,
     store: Store,
     clock: Clock,
     /// The limits of what agents keep.
     pub quotas: Arc<Quotas>,
     /// The tree whose paths are waited for.
     tree: Arc<OnceLock<WeakTree>>,
+    /// Changes whenever any of them grows.
+    grown: Arc<watch::Sender<u64>>,
 }
 
 impl EventLogs {
     pub fn new(store: Store, clock: Clock) -> Self {
-        EventLogs { all: Mutex::default(), store, clock, quotas: Arc::default(), tree: Arc::default() }
+        let everything = Log::new(2 * LOG_BYTES, clock.clone());
+        let (quotas, tree, grown) = (Arc::default(), Arc::default(), Arc::new(watch::Sender::new(0)));
+        EventLogs { all: Mutex::default(), everything, store, clock, quotas, tree, grown }
+    }
+
+    /// Fills the log of all agents with the newest events of the store. Blocks.
+    pub fn restore(&self) -> Result<()> {
+        let limits = PageLimits { bytes: LOG_BYTES / 2, ..MAX_RECENT };
+        let newest = self.store.look(|conn| table::newest(conn, limits))?;
+        let lines = newest.iter().flat_map(|(agent, event)| named_line(agent, event));
+        self.everything.append(&lines.collect::<Vec<u8>>());
+        Ok(())
+    }
+
+    /// Takes what was deleted from the store out of the log of all agents, too. Blocks.
+    pub fn reread(&self) -> Result<()> {
+        self.everything.rotate();
+        self.everything.drop_older();
+        self.restore()
     }
 
     /// Sets the tree, which is built after the logs.
@@ -53,10 +75,16 @@ impl EventLogs {
             return Ok(event_log.clone());
         }
         let mut event_log = EventLog::open(agent, self.store.clone(), self.clock.clone(), self.quotas.clone())?;
-        event_log.tree = self.tree.clone();
+        (event_log.tree, event_log.everything) = (self.tree.clone(), Some(self.everything.clone()));
+        event_log.any_grown = self.grown.clone();
         let event_log = Arc::new(event_log);
         all.insert(agent.to_owned(), event_log.clone());
         Ok(event_log)
+    }
+
+    /// Changes whenever there is another event of any agent.
+    pub fn listen(&self) -> watch::Receiver<u64> {
+        self.grown.subscribe()
     }
 
     pub fn forget(&self, agent: &str) {
@@ -75,6 +103,7 @@ pub struct EventLog {
     pub agent: String,
     pub clock: Clock,
     pub shown: Log,
+    everything: Option<Log>,
     store: Store,
     state: Arc<Mutex<EventLogState>>,
     /// Changes whenever a waiting reader should look again.
@@ -85,6 +114,8 @@ pub struct EventLog {
     /// The bytes of signals by their sender; counted when the first arrives.
     signal_bytes: Mutex<Option<HashMap<String, u64>>>,
     tree: Arc<OnceLock<WeakTree>>,
+    /// That of all logs together.
+    any_grown: Arc<watch::Sender<u64>>,
     pub(super) watched: WatchedPaths,
 }
 
@@ -177,10 +208,24 @@ impl EventLog {
         recent.into_iter().for_each(|event| state.show(event, &shown));
         state.last = last;
         let (agent, state) = (agent.to_owned(), Arc::new(Mutex::new(state)));
-        let changes = Arc::new(watch::Sender::new(0));
+        let (changes, any_grown) = (Arc::new(watch::Sender::new(0)), Arc::new(watch::Sender::new(0)));
         let (turn, signal_bytes) = (AtomicU64::new(0), Mutex::default());
-        let (tree, watched) = (Arc::default(), WatchedPaths::default());
-        Ok(EventLog { agent, clock, shown, store, state, changes, turn, quotas, signal_bytes, tree, watched })
+        let (tree, watched, everything) = (Arc::default(), WatchedPaths::default(), None);
+        Ok(EventLog {
+            agent,
+            clock,
+            shown,
+            everything,
+            store,
+            state,
+            changes,
+            turn,
+            quotas,
+            signal_bytes,
+            tree,
+            any_grown,
+            watched,
+        })
     }
 
     /// Whether the tree is built.
@@ -231,8 +276,12 @@ impl EventLog {
 
     /// Shows a durable event to readers.
     pub(super) fn show(&self, event: Event) {
+        if let Some(everything) = &self.everything {
+            everything.append(&named_line(&self.agent, &event));
+        }
         self.state().show(event, &self.shown);
         self.wake();
+        self.any_grown.send_modify(|count| *count += 1);
     }
 
     /// Like [`add`](Self::add), without waiting until the event is durable.
@@ -385,4 +434,10 @@ fn restored(agent: &str, cursor: Cursor) -> SharedWait {
 fn shown_line(event: &Event) -> bytes::Bytes {
     let Event { seq, kind, path, at_ms, payload } = event;
     line(&json!({ "seq": seq, "ts_ms": at_ms, "kind": kind, "path": path, "payload": payload }))
+}
+
+/// A line of the log of all agents.
+fn named_line(agent: &str, event: &Event) -> bytes::Bytes {
+    let Event { seq, kind, path, at_ms, payload } = event;
+    line(&json!({ "agent": agent, "seq": seq, "ts_ms": at_ms, "kind": kind, "path": path, "payload": payload }))
 }

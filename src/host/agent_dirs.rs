@@ -76,8 +76,11 @@ impl AgentDirs {
         let env = AgentEnv::new(host, id)?;
         let mut home = Listing::timed(&host.context.clock)
             .file(".ignore", text(super::pages::IGNORE_IN_AGENT))
+            .file("timeline.ndjson", host.timelines.of(id))
+            .file("timeline.ndjson.1", host.timelines.of(id).older())
             .dir("jobs", jobs::files::directory(&host.context.jobs, id))
             .dir("events", events(host, &env.event_log))
+            .dir("permissions", crate::approvals::always::directory(&host.context.approvals, id))
             .dir("services", services_directory(host, id));
         let mut instances = Vec::new();
         for serve in wiring::all(&env)? {
@@ -197,6 +200,7 @@ impl Link for SelfLink {
         match caller.principal() {
             Principal::Agent(id) => Ok(id.clone()),
             Principal::Operator => Ok(upgrade(&self.0)?.current.spec().default_agent().to_owned()),
+            Principal::Far(_) => Err(Error::forbidden("an agent of another host has no directory here")),
             Principal::Nobody => Err(Error::forbidden("the process that asks is gone or unknown")),
         }
     }

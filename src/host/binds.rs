@@ -77,7 +77,12 @@ pub fn make(mount: &Mount, all: &[ProjectDir]) -> Vec<(ProjectDir, Error)> {
 
 /// Takes everything away that was mounted below a project, what lies deeper first.
 pub fn undo(mount: &Mount, project: &str) {
-    let fs = mount.mountpoint().join("projects").join(project).join("fs");
+    undo_at(mount, &format!("projects/{project}"));
+}
+
+/// Takes everything away that was mounted at or below a path of the tree, what lies deeper first.
+pub fn undo_at(mount: &Mount, path: &str) {
+    let fs = mount.mountpoint().join(path);
     let mut found: Vec<PathBuf> = acheron_base::mountinfo::read()
         .unwrap_or_default()
         .into_iter()
@@ -97,15 +102,23 @@ pub fn undo(mount: &Mount, project: &str) {
 
 fn one(mountpoint: &Path, bound: &ProjectDir) -> Result<()> {
     let source = outside(&bound.source, mountpoint)?;
-    let io = |err: rustix::io::Errno| told(bound, &std::io::Error::from(err).to_string());
+    mount_over(mountpoint, &source, &bound.path(), bound.read_only)
+}
+
+/// Mounts a directory of this machine over a path of the tree.
+pub fn mount_over(mountpoint: &Path, source: &Path, path: &Path, read_only: bool) -> Result<()> {
+    let io = |err: rustix::io::Errno| {
+        let why = std::io::Error::from(err);
+        Error::unavailable(format!("`{}` cannot be shown as {}: {why}", source.display(), path.display()))
+    };
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let source = rustix::fs::open(&source, directory, Mode::empty()).map_err(io)?;
+    let source = rustix::fs::open(source, directory, Mode::empty()).map_err(io)?;
     // Without what is mounted below it: a directory that contains the mountpoint shows an empty one there.
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_EMPTY_PATH;
     let tree = rustix::mount::open_tree(&source, c"", flags).map_err(io)?;
-    attributes(tree.as_fd(), bound.read_only).map_err(io)?;
+    attributes(tree.as_fd(), read_only).map_err(io)?;
     let root = rustix::fs::open(mountpoint, directory, Mode::empty()).map_err(io)?;
-    let target = below(&root, &bound.path()).map_err(io)?;
+    let target = below(&root, path).map_err(io)?;
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     rustix::mount::move_mount(&tree, c"", &target, c"", flags).map_err(io)
 }
@@ -121,10 +134,6 @@ fn attributes(tree: BorrowedFd<'_>, read_only: bool) -> rustix::io::Result<()> {
     let more = if read_only { libc::MOUNT_ATTR_RDONLY } else { 0 };
     let set = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | more;
     set_mount_attributes(tree, MountAttributes { set, private: true, ..MountAttributes::default() })
-}
-
-fn told(bound: &ProjectDir, why: &str) -> Error {
-    Error::unavailable(format!("`{}` cannot be shown as {}: {why}", bound.source.display(), bound.path_of("")))
 }
 
 #[cfg(test)]

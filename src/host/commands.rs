@@ -14,7 +14,7 @@ use super::door_listener;
 #[cfg(feature = "door-9p")]
 use super::ninep_listener;
 use super::socket::Lines;
-use super::{HostState, door_tokens, exec_network, runs};
+use super::{HostState, door_tokens, exec_network, growth, overview, runs, view_commands};
 use acheron_base::{Error, Result, quoted};
 
 /// Every command.
@@ -22,12 +22,19 @@ const COMMANDS: &[HostCommand] = &[
     runs::COMMAND,
     exec_network::COMMAND,
     door_tokens::COMMAND,
+    growth::COMMAND,
+    overview::COMMAND,
+    view_commands::COMMAND,
     #[cfg(feature = "door-mcp")]
     super::door_mcp::COMMAND,
+    #[cfg(feature = "door-acp")]
+    super::door_acp::COMMAND,
     #[cfg(feature = "door-http")]
     door_listener::COMMAND,
     #[cfg(feature = "door-9p")]
     ninep_listener::COMMAND,
+    #[cfg(feature = "door-web")]
+    super::door_web::COMMAND,
 ];
 
 /// One command: its word, and what serves a connection that begins with it.

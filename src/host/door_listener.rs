@@ -19,6 +19,8 @@ fn doors() -> Vec<HttpDoor> {
         crate::doors::metrics::DOOR,
         #[cfg(feature = "door-mcp")]
         crate::doors::mcp::DOOR,
+        #[cfg(feature = "door-web")]
+        crate::doors::web::DOOR,
     ]
 }
 
@@ -35,6 +37,8 @@ async fn serve(mut session: CommandSession) {
         Err(error) => return session.refuse(error).await,
     };
     let CommandSession { mut lines, down, host, .. } = session;
+    #[cfg(feature = "door-web")]
+    let _open = opened.doors.contains(&"web").then(|| host.open_pages.note(&opened.url));
     drop(host);
     tracing::info!(url = opened.url, "a listener is open");
     if lines.send(&Serving { url: opened.url.clone() }).await.is_ok() {

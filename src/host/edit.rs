@@ -12,7 +12,9 @@ use parking_lot::{Mutex, RwLock};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{HostState, audit_lines, health, lifecycle, programs, projects, protected_paths, sandbox_level, wiring};
+use super::{
+    HostState, audit_lines, health, lifecycle, programs, projects, protected_paths, sandbox_level, views, wiring,
+};
 use crate::agent::profiles::Profile;
 use crate::spec::{Bind, ProjectSpec, Spec};
 use acheron_base::watch::FileWatcher;
@@ -181,6 +183,7 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
         sandbox: new.sandbox,
         retention: new.retention,
         limits: new.limits,
+        approvals: new.approvals,
         default_agent: new.default_agent,
         ..(*old).clone()
     };
@@ -210,7 +213,10 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     faults.extend(projects::show(host, &changed.projects));
     faults.extend(protected_paths::keep(host).err().map(|error| error.message));
     faults.extend(people(host, &changed.agents));
+    views::follow(host);
+    faults.extend(host.views.faults());
     host.context.event_logs.quotas.set(host.current.spec().limits);
+    host.context.approvals.set_expiry(host.current.spec().approvals.expires_seconds.saturating_mul(1000));
     wiring::end_outdated_programs(host);
     health::look(host);
     audit_lines::policy_changed(host, &changed);
@@ -313,8 +319,8 @@ fn different<T: PartialEq>(old: &BTreeMap<String, T>, new: &BTreeMap<String, T>)
 }
 
 /// The parts of a spec that an edit changes at once.
-const AT_ONCE: [&str; 8] =
-    ["services", "agents", "projects", "sandbox", "retention", "limits", "default_agent", "$schema"];
+const AT_ONCE: [&str; 9] =
+    ["services", "agents", "projects", "sandbox", "retention", "limits", "approvals", "default_agent", "$schema"];
 
 /// The parts of a spec that are not what they were and count only when it is mounted.
 fn other_parts(old: &Spec, new: &Spec) -> Vec<String> {

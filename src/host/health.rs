@@ -45,6 +45,7 @@ pub fn look(host: &HostState) {
         presence::directories(&spec, &host.paths.here).iter().map(ToString::to_string).collect();
     // What is there may still not be shown: it lies in the mount, or behind a link that an agent made.
     directories.extend(host.projects.faults());
+    directories.extend(host.views.faults());
     *host.health.directories.write() = directories;
     look_at_programs(host);
 }

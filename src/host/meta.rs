@@ -9,10 +9,11 @@ use serde_json::{Value, json};
 
 use super::audit_file::AuditFile;
 use super::{HostState, health, upgrade};
+use crate::jobs::recent;
 use crate::policy::{Principal, PrincipalCaller};
-use acheron_base::Code;
+use acheron_base::{Code, blocking};
 use acheron_fuse::{KindTimes, Mount};
-use acheron_vfs::{Caller, Listing, live, pretty, text};
+use acheron_vfs::{Answer, Caller, ComputedFile, Listing, live, pretty, rows, text};
 
 /// The length of the counters is a multiple of this.
 const METRICS_BYTES: usize = 1024;
@@ -22,9 +23,44 @@ pub fn directory(host: &Arc<HostState>) -> Listing {
     Listing::default()
         .file("audit.ndjson", AuditFile::new(host))
         .file("protocol.json", text(pretty(&protocol())))
+        .file("agents.json", agents(host))
+        .file("events.ndjson", host.context.event_logs.everything.clone())
+        .file("events.ndjson.1", host.context.event_logs.everything.older())
+        .file("jobs.json", recent::file(&host.context.jobs, None))
         .file("health.json", live(move |caller| Ok(pretty(&health(&upgrade(&healthy)?, caller)))))
         .file("metrics.json", live(move |_| Ok(of_even_length(&pretty(&metrics(&*upgrade(&counted)?))))))
         .file("ns", live(move |_| Ok(bindings.ns().into())))
+}
+
+/// `agents.json`: what `chat/status.json` of each agent shows, with its id and name.
+fn agents(host: &Arc<HostState>) -> ComputedFile {
+    let host = Arc::downgrade(host);
+    ComputedFile::fetched(move |_| {
+        let host = host.clone();
+        Answer::soon(async move { blocking(move || Ok(rows(&overview(&*upgrade(&host)?)))).await })
+    })
+}
+
+fn overview(host: &HostState) -> Vec<Value> {
+    let row = |id: String| {
+        let (profile, chat) = (host.profiles.get(&id).ok()?, host.shared.runtimes.chat(&id).ok()?);
+        let mut row = json!({"agent_id": id, "name": profile.name, "about": profile.spec.about});
+        let shown = row.as_object_mut()?;
+        shown.extend(chat.status().as_object_mut().map(std::mem::take)?);
+        shorten(shown.get_mut("input"));
+        shorten(shown.get_mut("said"));
+        Some(row)
+    };
+    host.profiles.ids().into_iter().filter_map(row).collect()
+}
+
+/// A list of many agents has no room for long texts; `chat/status.json` has all of them.
+fn shorten(text: Option<&mut Value>) {
+    if let Some(Value::String(text)) = text
+        && let Some((end, _)) = text.char_indices().nth(400)
+    {
+        text.truncate(end);
+    }
 }
 
 fn protocol() -> Value {
@@ -45,6 +81,8 @@ pub fn health(host: &Arc<HostState>, caller: &Caller) -> Value {
     let (mut faults, edited) = (host.health.faults(), host.current.edited());
     faults.extend(host.store.fault().map(|error| format!("state: {}", error.message)));
     faults.extend(host.shared.wikis.faults());
+    #[cfg(feature = "fabric")]
+    faults.extend(host.fabric.faults());
     let ok = faults.is_empty() && !edited.as_ref().is_some_and(|edited| edited.failed);
     health::look_again(host);
     let well = json!({
@@ -66,6 +104,7 @@ pub fn health(host: &Arc<HostState>, caller: &Caller) -> Value {
         "mountpoint": mount.as_ref().map(|mount| mount.mountpoint().to_owned()),
         "agents": host.profiles.ids(),
         "mountspec": edited,
+        "mountspec_file": host.paths.mountspec.get(),
     })
 }
 
@@ -84,6 +123,7 @@ fn metrics(host: &HostState) -> Value {
     let (mount, tree) = (host.mount.get(), host.context.tree());
     json!({
         "refused": host.access.refused(),
+        "spent": spent(host),
         "jobs": host.context.jobs.counts(),
         "commits": host.store.commits(),
         "requests": mount.as_ref().map(|mount| mount.request_counts()),
@@ -96,6 +136,14 @@ fn metrics(host: &HostState) -> Value {
         "result_bytes": host.context.jobs.result_bytes(),
         "dropped_spans": host.telemetry.get().map(|export| export.dropped()),
     })
+}
+
+/// What all agents have used up together.
+fn spent(host: &HostState) -> Value {
+    let ids = host.profiles.ids();
+    let all = ids.iter().map(|id| host.shared.runtimes.spent(id));
+    let all = all.reduce(|one, other| one.plus(&other)).unwrap_or_default();
+    json!({"tokens": all.usage.total(), "rounds": all.rounds, "ms": all.ms, "money": all.money})
 }
 
 /// How long the thread that serves all callers was kept by one request: in microseconds, the counts by the limit below

@@ -9,13 +9,20 @@ mod audit_lines;
 pub mod binds;
 mod caller_identity;
 mod commands;
+#[cfg(feature = "door-acp")]
+pub mod door_acp;
 #[cfg(feature = "door-http")]
 pub mod door_listener;
 #[cfg(feature = "door-mcp")]
 pub mod door_mcp;
 pub mod door_tokens;
+#[cfg(feature = "door-web")]
+pub mod door_web;
 mod edit;
 pub mod exec_network;
+#[cfg(feature = "fabric")]
+pub mod fabric;
+mod growth;
 mod health;
 pub mod library;
 mod lifecycle;
@@ -26,6 +33,7 @@ mod network;
 #[cfg(feature = "door-9p")]
 pub mod ninep_listener;
 mod nodes;
+pub mod overview;
 mod pages;
 mod policy_access;
 pub mod presence;
@@ -35,6 +43,7 @@ mod protected_names;
 mod protected_paths;
 mod recover;
 mod refusal_rate;
+mod rewind;
 pub mod runs;
 pub mod sandbox_level;
 mod service_registry;
@@ -43,7 +52,10 @@ mod state;
 pub mod system_paths;
 mod telemetry;
 pub mod tidy;
+mod timelines;
 pub mod trusted_defaults;
+pub mod view_commands;
+mod views;
 mod watch;
 mod wiring;
 pub mod writable;
@@ -94,6 +106,8 @@ pub struct Host {
     mount: Option<Arc<Mount>>,
     following: Option<FileWatcher>,
     socket: Option<HostSocket>,
+    #[cfg(feature = "fabric")]
+    fabric: Option<fabric::FabricTask>,
 }
 
 impl Host {
@@ -103,11 +117,15 @@ impl Host {
         programs::check(&options.spec, &options.here, more)?;
         sandbox_level::check(&options.spec)?;
         let (store, audit) = crate::state::open(&options.state, &options.clock, &options.random)?;
-        let decided = recover::make_files(&store)?;
+        let mut decided = recover::make_files(&store)?;
+        decided.extend(crate::services::views::replay(&options.state)?);
+        decided.extend(rewind::decided(&options.state).into_iter().map(|(job, result)| (job, Ok(result))));
         let (host, filling) = open(options, store, audit)?;
         let host = Arc::new(host);
         acheron_sandbox::remove_stale_groups();
+        host.context.approvals.restore()?;
         let recovered = recover::jobs(&host, decided)?;
+        views::open(&host)?;
         system_paths::note(&host);
         let (root, agent_dirs) = build(&host)?;
         protected_paths::keep(&host)?;
@@ -117,10 +135,13 @@ impl Host {
         wiring::serve_networks(&host);
         host.dirs.set_agents(agent_dirs.clone());
         agent_dirs.open(&host)?;
+        views::follow(&host);
+        rewind::open(&host);
         filling.wait()?;
         for job in recovered {
             recover::resume(&host, job);
         }
+        host.context.approvals.withdraw_abandoned();
         tidy::now_and_then(&host);
         health::look(&host);
         health::follow_symbols(&host);
@@ -129,7 +150,17 @@ impl Host {
         if host.paths.mountpoint.is_none() {
             host.shared.mcp_servers.open();
         }
-        Ok(Host { state: host, tree, mount: None, following: None, socket: None })
+        #[cfg(feature = "fabric")]
+        let fabric = fabric::begin(&host);
+        Ok(Host {
+            state: host,
+            tree,
+            mount: None,
+            following: None,
+            socket: None,
+            #[cfg(feature = "fabric")]
+            fabric,
+        })
     }
 
     pub fn tree(&self) -> &Tree {
@@ -148,6 +179,7 @@ impl Host {
         self.state.mount.set(&mount);
         self.mount = Some(mount.clone());
         projects::bind(&self.state, &mount, |_| true);
+        views::bind(&self.state, &mount, |_| true);
         // In their sandboxes they see the mount.
         self.state.shared.mcp_servers.open();
         Ok(mount)
@@ -179,9 +211,19 @@ impl Host {
     /// Takes everything down: work first, then the mount with its waiting readers, then the state.
     pub async fn down(mut self) {
         self.end_work();
+        #[cfg(feature = "fabric")]
+        if let Some(fabric) = self.fabric.take() {
+            fabric.leave().await;
+        }
         // Their mount namespaces hold the mount.
         self.state.shared.shells.close().await;
         self.state.shared.mcp_servers.close().await;
+        let state = self.state.clone();
+        let closed = acheron_base::blocking(move || {
+            state.views.views.close();
+            Ok(())
+        });
+        _ = closed.await; // the mount is taken down in any case
         if let Some(mount) = self.mount.take()
             && let Err(error) = mount.unmount().await
         {
@@ -209,6 +251,7 @@ impl Drop for Host {
     /// Ends the work and the mount, and finishes the writes that are queued. Everything else goes with its owners.
     fn drop(&mut self) {
         self.end_work();
+        self.state.views.views.close();
         drop(self.mount.take());
         audit_lines::stopped(&self.state);
         self.state.store.close();
@@ -223,7 +266,9 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
     let access = Arc::new(PolicyAccess::new(profiles.policy()?, store.clone(), clock.clone()));
     let all_jobs = Arc::new(Jobs::new(Arc::new(store.clone()) as Arc<dyn JobStore>, Ids::new(clock.clone(), random)));
     let event_logs = Arc::new(EventLogs::new(store.clone(), clock.clone()));
+    let timelines = timelines::Timelines::open(&store, &audit, &clock)?;
     event_logs.quotas.set(spec.limits);
+    event_logs.restore()?;
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
@@ -237,8 +282,11 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         clock: &clock,
     })?;
     let projects = Arc::new(projects::Projects::new(&clock));
+    let views = views::HostViews::new(&state, &clock);
     let context =
         ServiceContext::new(all_jobs, event_logs, store.clone(), access.clone(), tokio::runtime::Handle::current());
+    context.approvals.set_host(&identity.name);
+    context.approvals.set_expiry(spec.approvals.expires_seconds.saturating_mul(1000));
     let tokens = Tokens::new(store.clone(), context.ids.clone());
     let state = HostState {
         current: Arc::new(edit::CurrentSpec::new(Arc::new(spec))),
@@ -246,20 +294,26 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         identity,
         store,
         audit,
+        timelines,
         context,
         access,
         profiles,
         shared,
         dirs: Default::default(),
         projects,
+        views,
         system_paths: Default::default(),
         protected_names: Default::default(),
         mount: Default::default(),
         health: Default::default(),
         runs: Default::default(),
         tokens,
+        #[cfg(feature = "door-web")]
+        open_pages: Default::default(),
         telemetry: Default::default(),
         network: Default::default(),
+        #[cfg(feature = "fabric")]
+        fabric: Default::default(),
     };
     Ok((state, filling))
 }
@@ -272,10 +326,11 @@ fn build(host: &Arc<HostState>) -> Result<(Listing, Arc<AgentDirs>)> {
         .file(".ignore", acheron_vfs::text(pages::IGNORE))
         .file("AGENTS.md", acheron_vfs::text(pages::AGENTS))
         .with("agents", Node::Dir(agent_dirs.directory()))
+        .dir("approvals", crate::approvals::files::directory(&host.context.approvals))
         .dir("global", Listing::default().dir("library", library::directory(host)?))
         .dir("mail", mail::directory(host)?)
         .dir("meta", meta::directory(host))
-        .dir("nodes", Listing::default().dir("local", nodes::directory(host)?))
+        .with("nodes", Node::Dir(nodes::root(host)?))
         .with("projects", Node::Dir(projects::directory(host)?));
     Ok((root, agent_dirs))
 }

@@ -1,4 +1,4 @@
-//! `nodes/local`: this host, and the services that all agents share.
+//! `nodes/local`: this host, and the services that all agents share; and `nodes` itself.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{HostState, upgrade};
 use crate::service::ServiceContext;
 use acheron_base::{Error, Result};
 use acheron_sandbox::{Confinement, Level};
-use acheron_vfs::{Answer, ComputedFile, Listing, Node, live, pretty, rows, text};
+use acheron_vfs::{Answer, Caller, ComputedFile, Link, Listing, Node, live, pretty, rows, text};
 
 /// Under whose name the shared services have their instances; no agent can be called so.
 pub const NODE: &str = "nodes/local";
@@ -20,7 +20,26 @@ const README: &str = "\
 This host. `services/` has what all agents share; `STATUS.json` tells how it is, `CAPS.json` what it can do.
 ";
 
-pub fn directory(host: &Arc<HostState>) -> Result<Listing> {
+/// `/nodes`: this host, and the others as they are known.
+pub fn root(host: &Arc<HostState>) -> Result<Arc<Listing>> {
+    let nodes = Arc::new(Listing::timed(&host.context.clock).dir("local", directory(host)?));
+    if let Some(fabric) = &host.current.mounted_with.fabric {
+        nodes.put(&fabric.node, Node::link(OwnNode));
+    }
+    host.dirs.set_nodes(nodes.clone());
+    Ok(nodes)
+}
+
+/// The name of this host among the others leads to `local`.
+struct OwnNode;
+
+impl Link for OwnNode {
+    fn target(&self, _caller: &Caller) -> Result<String> {
+        Ok("local".to_owned())
+    }
+}
+
+fn directory(host: &Arc<HostState>) -> Result<Listing> {
     let (status, context) = (Arc::downgrade(host), host.context.clone());
     let services = live(move |_| Ok(rows(&services(&context))));
     let services = Arc::new(Listing::timed(&host.context.clock).file("SERVICES.json", services));

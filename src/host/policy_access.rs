@@ -12,6 +12,7 @@ use crate::doors::RefusalLog;
 use crate::policy::{self, Action, Policy, PrincipalCaller};
 use crate::service::{ServiceAccess, ServiceContext};
 use crate::state::audit::{self, Record};
+use acheron_approvals::AskingRule;
 use acheron_base::{Clock, Error, Result};
 use acheron_store::Store;
 use acheron_vfs::{Access, AccessControl, Caller};
@@ -78,6 +79,17 @@ impl PolicyAccess {
         }));
     }
 
+    fn refuse<T>(&self, caller: &Caller, action: Action, path: &str, reason: String) -> Result<T> {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+        self.write_down(caller.principal().to_string(), caller.pid, action.name(), path, &reason);
+        Err(Error::forbidden(reason))
+    }
+
+    /// Whether what is written to `path` can wait for a decision.
+    fn can_wait(&self, path: &str) -> bool {
+        self.services.get().and_then(Weak::upgrade).is_some_and(|services| services.takes_calls_at(path))
+    }
+
     /// Tells of refusals that were only counted, once their flood has ended.
     pub fn tell_counted(&self) {
         let at_ms = self.clock.now_ms();
@@ -106,12 +118,13 @@ impl AccessControl for PolicyAccess {
     fn check(&self, caller: &Caller, access: Access, path: &str) -> Result<()> {
         let action = Action::from(access);
         let decision = policy::authorize(&self.policy(), caller.principal(), action, path);
-        if decision.allowed {
-            return Ok(());
+        match decision.asks.is_some() {
+            // The call that is written there waits.
+            true if action == Action::Invoke && self.can_wait(path) => Ok(()),
+            true => self.refuse(caller, action, path, cannot_wait(action, decision.reason)),
+            false if decision.allowed => Ok(()),
+            false => self.refuse(caller, action, path, decision.reason),
         }
-        self.refused.fetch_add(1, Ordering::Relaxed);
-        self.write_down(caller.principal().to_string(), caller.pid, action.name(), path, &decision.reason);
-        Err(Error::forbidden(decision.reason))
     }
 
     fn sees_all(&self, caller: &Caller) -> bool {
@@ -138,7 +151,24 @@ impl RefusalLog for PolicyAccess {
     }
 }
 
+/// Why a rule that asks refuses: what is done there cannot wait.
+fn cannot_wait(action: Action, reason: String) -> String {
+    match action {
+        Action::Write => format!("{reason}; a write does not wait: write in a view, whose promotion is asked about"),
+        _ => format!("{reason}, and what is written here cannot wait for a decision"),
+    }
+}
+
 impl ServiceAccess for PolicyAccess {
+    fn admit(&self, caller: &Caller, path: &str) -> Result<Option<AskingRule>> {
+        let decision = policy::authorize(&self.policy(), caller.principal(), Action::Invoke, path);
+        match decision.asks {
+            Some(rule) => Ok(Some(rule.asking())),
+            None if decision.allowed => Ok(None),
+            None => self.refuse(caller, Action::Invoke, path, decision.reason),
+        }
+    }
+
     fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value {
         let operations = operations.iter().map(|(name, effect)| (name.as_str(), effect.name()));
         policy::permissions(&self.policy(), caller.principal(), path, operations)

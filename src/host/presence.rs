@@ -27,7 +27,12 @@ pub fn directories(spec: &Spec, here: &Path) -> Vec<ValueFault> {
                 Ok(meta) if meta.is_dir() => continue,
                 Ok(_) => format!("{} is not a directory", directory.display()),
                 Err(err) if err.kind() == std::io::ErrorKind::NotFound => {
-                    format!("there is no directory {}{}", directory.display(), started(&bind.path, here))
+                    match meant(&bind.path, std::env::var("HOME").ok().as_deref()) {
+                        Some(whole) => {
+                            format!("`{}` is taken as it stands: only a shell expands it; write {whole}", bind.path)
+                        }
+                        None => format!("there is no directory {}{}", directory.display(), started(&bind.path, here)),
+                    }
                 }
                 Err(err) => format!("{}: {err}", directory.display()),
             };
@@ -36,6 +41,14 @@ pub fn directories(spec: &Spec, here: &Path) -> Vec<ValueFault> {
         }
     }
     faults
+}
+
+/// The path that was meant by one that a shell would expand.
+fn meant(path: &str, home: Option<&str>) -> Option<String> {
+    let home = home.unwrap_or("the whole path");
+    let below = |rest: &str| (rest.is_empty() || rest.starts_with('/')).then(|| format!("{home}{rest}"));
+    let expanded = ["~", "$HOME", "${HOME}"].iter().find_map(|word| below(path.strip_prefix(word)?));
+    expanded.or_else(|| path.starts_with(['~', '$']).then(|| "the whole path".to_owned()))
 }
 
 /// The programs of services that cannot be started.
@@ -106,4 +119,20 @@ fn executable(file: &Path) -> bool {
 fn started(path: &str, here: &Path) -> String {
     let relative = Path::new(path).is_relative();
     if relative { format!(" (relative paths start in {})", here.display()) } else { String::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_shell_would_expand_is_recognised() {
+        let meant = |path: &str| meant(path, Some("/home/ann"));
+        assert_eq!(meant("~/work").as_deref(), Some("/home/ann/work"));
+        assert_eq!(meant("$HOME").as_deref(), Some("/home/ann"));
+        assert_eq!(meant("${HOME}/x").as_deref(), Some("/home/ann/x"));
+        assert_eq!(meant("~bob/x").as_deref(), Some("the whole path"));
+        assert_eq!(meant("$WORK/x").as_deref(), Some("the whole path"));
+        assert_eq!((meant("work/~"), meant("/abs")), (None, None));
+    }
 }

@@ -11,6 +11,7 @@ use super::HostState;
 use super::binds;
 use super::mirror::{Mirror, OverlayDir};
 use super::protected_paths;
+use super::views::{self, ProjectHome};
 use super::watch::{self, MarkStale, NotifyChange, Watching};
 use crate::policy::{self, Principal, PrincipalCaller};
 use crate::spec::{Bind, ProjectDir, ProjectSpec};
@@ -80,6 +81,7 @@ pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
         match spec.projects.get(id) {
             Some(project) => faults.extend(put_project(host, id, project).err().map(|error| error.message)),
             None => {
+                views::leave(host, id);
                 _ = host.projects.listing.take(id);
                 host.projects.refused.write().remove(id);
             }
@@ -87,16 +89,22 @@ pub fn show(host: &Arc<HostState>, changed: &BTreeSet<String>) -> Vec<String> {
     }
     if let Some(mount) = mount {
         faults.extend(bind(host, &mount, |bound| changed.contains(&bound.project)));
+        views::bind(host, &mount, |project| changed.contains(project));
     }
     faults
 }
 
 fn put_project(host: &Arc<HostState>, id: &str, project: &ProjectSpec) -> Result<()> {
-    let home = Arc::new(one(host, id, project));
+    let home = one(host, id, project);
+    let home = Arc::new(match views::directory(host, id)? {
+        Some(views) => home.with("views", Node::Dir(views)),
+        None => home,
+    });
     // Names that agents have given to other places, beside `fs`.
     let kept = ConfinedDir::create(host.paths.state.join("projects").join(id))?;
     host.shared.bindings.settle(&format!("/projects/{id}"), &home, kept)?;
-    host.projects.listing.put(id, Node::Dir(home));
+    let home = ProjectHome { listing: home, host: Arc::downgrade(host), project: id.to_owned() };
+    host.projects.listing.put(id, Node::dir(home));
     Ok(())
 }
 
@@ -131,6 +139,7 @@ fn tell(host: &Arc<HostState>) -> NotifyChange {
     let host = Arc::downgrade(host);
     Arc::new(move |project: &str, path: &str, what| {
         let Some(host) = host.upgrade() else { return };
+        views::touched(&host, project);
         let policy = host.access.policy();
         // A directory is shown for the sake of what lies in it; a file, or what is gone, only for its own.
         let found = host.context.tree().and_then(|tree| tree.find(&Caller::operator(), path));

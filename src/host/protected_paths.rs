@@ -1,6 +1,6 @@
 //! The files of the host that lie in its projects, and the rules that protect them from agents.
 //!
-//! The state is not to be seen, and what says what the host does is not to be written: the mountspec, prompts, the library,
+//! The state and the key of the fabric are not to be seen, and what says what the host does is not to be written: the mountspec, prompts, the library,
 //! programs of services.
 //! As rules, they hold wherever rules hold: in the tree, in searches, in sandboxes.
 
@@ -10,6 +10,7 @@ use super::projects::plain;
 use super::trusted_defaults::TrustedDefaults;
 use super::{HostState, programs, protected_names, system_paths};
 use crate::policy::{Action, Rule};
+use crate::services::views::staged_in;
 use acheron_base::{ConfinedDir, Error, Result};
 
 /// Something of the host's own, without links in its path.
@@ -106,6 +107,15 @@ pub(super) fn own(host: &HostState) -> Vec<ProtectedPath> {
         .into_iter()
         .flatten()
         .for_each(|folder| add(folder, false));
+    // What is about to be promoted is not for agents that work in the project itself.
+    for project in host.current.spec().projects.keys() {
+        let staged = host.projects.source(project, "/").and_then(|base| staged_in(&host.paths.state, &base.path));
+        staged.iter().for_each(|dir| add(dir, true));
+    }
+    // The key by which this host is known to others.
+    let fabric = host.current.mounted_with.fabric.as_ref();
+    let key = fabric.and_then(|fabric| fabric.credentials.as_ref()).map(|file| host.paths.here.join(file));
+    key.iter().for_each(|file| add(file, true));
     host.paths.mountspec.get().into_iter().for_each(|file| add(file, false));
     // A process that moves the directory of the mount could put another tree in its place.
     host.paths.mountpoint.iter().for_each(|at| add(at, false));

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use super::HostState;
 use crate::jobs::Job;
 use crate::policy::Principal;
+use crate::state::audit::{self, Record};
 use crate::state::{file_plans, jobs as journal};
-use acheron_base::Result;
+use acheron_base::{Error, Result};
 use acheron_store::Store;
 
 /// Makes the files that were decided, before anybody reads them; returns the outcome of each job that decided.
@@ -26,6 +28,10 @@ pub fn jobs(host: &HostState, decided: BTreeMap<String, Result<Value>>) -> Resul
         let found = journal::recover(commit.tx(), &decided, now)?;
         for row in &found.ended {
             let path = format!("/agents/{}/jobs/{}/status.json", row.agent, row.id);
+            let ended =
+                Record::new(now, "ended").with("agent", row.agent.as_str()).with("service", row.service.as_str());
+            let ended = ended.with("operation", row.operation.as_str()).with("job", row.id.as_str());
+            audit::note(commit.tx(), &ended.with("outcome", row.state.name()));
             commit.emit(&logs.of(&row.agent)?, "job", &path, crate::jobs::status_json(row))?;
         }
         Ok(found)
@@ -50,6 +56,9 @@ pub fn resume(host: &HostState, job: Arc<Job>) {
             Err(error) => host.context.runner.abandon(job, error),
         };
     }
+    if job.call.service.contains('/') {
+        return resume_far(host, job);
+    }
     let agent = match &job.call.principal {
         Principal::Agent(id) => id.clone(),
         _ => job.call.agent.clone(),
@@ -60,4 +69,30 @@ pub fn resume(host: &HostState, job: Arc<Job>) {
         Ok(instance) => instance.resume(job),
         Err(error) => host.context.runner.abandon(job, error),
     }
+}
+
+/// How long a host may take to be known again.
+const FAR: Duration = Duration::from_secs(60);
+
+/// Asks another host again for a call that an earlier run of this host made; over there it is the same call.
+fn resume_far(host: &HostState, job: Arc<Job>) {
+    let (context, runtime) = (Arc::downgrade(&host.context), host.context.runtime.clone());
+    runtime.spawn(async move {
+        let until = tokio::time::Instant::now() + FAR;
+        let (node, _) = job.call.service.split_once('/').unwrap_or_default();
+        loop {
+            let Some(context) = context.upgrade() else { return };
+            match context.instance(&format!("nodes/{node}"), &job.call.service) {
+                Ok(instance) => return instance.resume(job.clone()),
+                Err(_) if tokio::time::Instant::now() < until && !job.cancel.is_cancelled() => (),
+                Err(_) => {
+                    let gone =
+                        Error::unavailable(format!("host {node} is not known; what it was asked may have happened"));
+                    return context.runner.abandon(job.clone(), gone);
+                }
+            }
+            drop(context);
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    });
 }

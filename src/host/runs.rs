@@ -20,15 +20,15 @@ use parking_lot::Mutex;
 use super::commands::{self, CommandSession, HostCommand};
 use super::network::{AgentProxy, ProxyTotals};
 use super::socket::Lines;
-use super::{HostState, edit, lifecycle, network, wiring};
+use super::{HostState, edit, lifecycle, network, views, wiring};
 use crate::agent::budget::{BudgetLimits, Spent};
 use crate::agent::profiles::Profile;
 use crate::gateway::{GatewayClient, GatewayGuard};
 use crate::services::terminal::{Look, PROXY_PORT, RunningProgram};
-use crate::spec::{AgentSpec, Budget, ModelChange, ModelKind, is_id};
+use crate::spec::{AgentSpec, Budget, ModelChange, ModelKind, ViewMode, is_id};
 use acheron_base::{Code, Error, Result, blocking, quoted};
 use acheron_proxy::HostRule;
-use messages::{FromHost, ProgramRequest, RunRecord, RunStarted, ToHost};
+use messages::{FromHost, ProgramRequest, RunRecord, RunStarted, RunView, ToHost};
 
 /// The time after which the watcher of projects has told of a change.
 const LAST_CHANGES: Duration = Duration::from_millis(150);
@@ -77,6 +77,7 @@ struct HostedRun {
     proxy: Option<AgentProxy>,
     /// Whether the program uses a log-in of its own: the gateway does not serve it.
     login: bool,
+    view: bool,
 }
 
 impl HostedRun {
@@ -151,6 +152,7 @@ impl HostedRun {
             gateway: None,
             proxy: None,
             login: admitted.login.is_some(),
+            view: request.view,
         })
     }
 
@@ -234,7 +236,22 @@ impl HostedRun {
         let changed = changed.into_iter().collect();
         let ProxyTotals { opened: connections, refused: refused_hosts } =
             self.proxy.as_ref().map(AgentProxy::totals).unwrap_or_default();
-        Ok(RunRecord { spent, priced, changed, more_changed, connections, refused_hosts })
+        let view = self.view().await?;
+        Ok(RunRecord { spent, priced, changed, more_changed, connections, refused_hosts, view })
+    }
+
+    /// What the program has left in its view, if it has one.
+    async fn view(&self) -> Result<Option<RunView>> {
+        if !self.view {
+            return Ok(None);
+        }
+        let (host, agent, project) = (self.host.clone(), self.agent.clone(), self.project.clone());
+        blocking(move || {
+            let Some(view) = views::of_agent(&host, &agent, &project)? else { return Ok(None) };
+            let (counts, held) = view.counts()?;
+            Ok(Some(RunView { name: view.name(), counts, held }))
+        })
+        .await
     }
 
     async fn end(self) {
@@ -334,6 +351,9 @@ fn admit(host: &Arc<HostState>, agent: &str, project: &str, request: &ProgramReq
     }
     if !profile.spec.projects.iter().any(|own| own == project) {
         profile.spec.projects.insert(0, project.to_owned());
+    }
+    if request.view {
+        profile.spec.view = ViewMode::Own;
     }
     let own_model = profile.spec.model.clone();
     if let Some(word) = &request.model {

@@ -15,6 +15,8 @@ use super::runs::ActiveRuns;
 use super::service_registry::ServiceRegistry;
 use super::system_paths::SystemPaths;
 use super::telemetry::{self, TraceExport};
+use super::timelines::Timelines;
+use super::views::HostViews;
 use super::wiring::SharedServices;
 use super::{AgentDirs, PolicyAccess, edit, protected_paths};
 use crate::agent::own_model::AgentModels;
@@ -27,6 +29,7 @@ use crate::state::audit::AuditSize;
 use acheron_base::{ConfinedDir, Error, Result};
 use acheron_fuse::Mount;
 use acheron_store::Store;
+use acheron_vfs::Listing;
 
 /// The state of a running host.
 pub struct HostState {
@@ -36,12 +39,14 @@ pub struct HostState {
     pub identity: HostIdentity,
     pub store: Store,
     pub audit: AuditSize,
+    pub timelines: Arc<Timelines>,
     pub context: Arc<ServiceContext>,
     pub access: Arc<PolicyAccess>,
     pub profiles: Arc<AgentProfiles>,
     pub shared: SharedServices,
     pub dirs: ServiceDirs,
     pub projects: Arc<Projects>,
+    pub views: HostViews,
     pub system_paths: SystemPaths,
     pub protected_names: ProtectedNames,
     pub mount: MountSlot,
@@ -49,9 +54,15 @@ pub struct HostState {
     pub runs: ActiveRuns,
     /// The tokens of clients outside.
     pub tokens: Arc<Tokens>,
+    /// Where the page is served.
+    #[cfg(feature = "door-web")]
+    pub open_pages: super::door_web::OpenPages,
     /// Sends traces, if the mountspec names a collector.
     pub telemetry: OnceLock<TraceExport>,
     pub network: HostNetwork,
+    /// The other hosts, if this one has joined them.
+    #[cfg(feature = "fabric")]
+    pub fabric: super::fabric::FabricState,
 }
 
 /// Where the host's own things are on this machine.
@@ -77,6 +88,8 @@ pub struct ServiceDirs {
     agents: OnceLock<Arc<AgentDirs>>,
     /// The services that all agents share.
     local: OnceLock<ServiceRegistry>,
+    /// `/nodes`.
+    nodes: OnceLock<Arc<Listing>>,
     /// Held while a service is put into a directory.
     placing: Mutex<()>,
 }
@@ -88,6 +101,14 @@ impl ServiceDirs {
 
     pub fn set_local(&self, local: ServiceRegistry) {
         _ = self.local.set(local); // there is only one
+    }
+
+    pub fn set_nodes(&self, nodes: Arc<Listing>) {
+        _ = self.nodes.set(nodes); // there is only one
+    }
+
+    pub fn nodes(&self) -> Option<&Arc<Listing>> {
+        self.nodes.get()
     }
 
     /// Held by whoever puts a service into its directory, so that of two versions of a service the later stands there.

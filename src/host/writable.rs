@@ -4,7 +4,7 @@
 //! the host runs. The tree asks the same two at every operation (the gate and the mirror's bind), a sandbox is built from
 //! them.
 
-use super::HostState;
+use super::{HostState, views};
 use crate::policy::bounds::{SubtreeBound, bounds};
 use crate::policy::{self, Action, Policy, Principal};
 use crate::spec::{Bind, ProjectSpec, Spec};
@@ -46,6 +46,11 @@ impl HostState {
         let source =
             source.ok_or_else(|| Error::unavailable(format!("project `{id}` has no directory at its root")))?;
         let place = format!("/projects/{id}/fs");
+        if let Some(view) = views::source(self, agent, id)? {
+            let decision = policy::authorize(&policy, &Principal::Agent(agent.to_owned()), Action::Write, &place);
+            let protected = self.protected_names.of(&source.path, &project.protected);
+            return if decision.allowed { Ok((view, protected)) } else { Err(Error::forbidden(decision.reason)) };
+        }
         writable_by(&spec, &policy, &Principal::Agent(agent.to_owned()), &place)?;
         let protected = self.protected_names.of(&source.path, &project.protected);
         let kept = |bound: &SubtreeBound| protected.iter().any(|path| bound.path == format!("{place}/{path}"));

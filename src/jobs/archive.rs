@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
-use super::files::{ResultPage, plain, request};
+use super::files::{ResultPage, plain, request, transcript};
 use super::{JobRow, JobStatus, JobStore};
 use acheron_base::{Error, Result};
-use acheron_vfs::{ComputedFile, Listing, line};
+use acheron_vfs::{ComputedFile, Listing, Node, line};
 
-/// The directory of the job `id`, read from `store`.
-pub fn directory(store: &Arc<dyn JobStore>, id: &str) -> Listing {
+/// The directory of the job `id` of `agent`, read from `store`. Whether it was a turn is known by reading: its transcript is not listed.
+pub fn directory(store: &Arc<dyn JobStore>, agent: &str, id: &str) -> Listing {
     let file = |show: fn(&JobRow) -> Bytes| {
         let (store, id) = (store.clone(), id.to_owned());
         ComputedFile::fetched(move |_| store.fetch(&id).and(move |row| Ok(show(&row.ok_or_else(gone)?))))
@@ -22,6 +22,7 @@ pub fn directory(store: &Arc<dyn JobStore>, id: &str) -> Listing {
         .file("result.txt", file(|row| plain(&Arc::new(outcome(row)))))
         .file("result.json", file(answer))
         .file("request.json", file(|row| request(&row.service, &row.operation, &row.request)))
+        .unlisted("transcript.ndjson", Node::file(transcript(store, agent, id)))
 }
 
 fn gone() -> Error {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::{Job, JobStore};
-use crate::contract::Effect;
 use acheron_base::Result;
 use acheron_vfs::{Answer, Caller, File, Handle, Kind, Open, slice};
 
@@ -42,7 +41,7 @@ impl Handle for Cancel {
     fn write(&self, _offset: u64, _data: &[u8]) -> Answer<()> {
         let job = self.job.clone();
         job.cancel.cancel();
-        if job.call.effect == Effect::Read || job.settled() {
+        if !job.call.is_journaled() || job.settled() {
             return Answer::ok(());
         }
         let noted = self.store.stopped(&job.id, job.stopped("the call was cancelled"));

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use super::archive;
 use super::cancel::Cancel;
 use super::list::AgentJobs;
-use super::{Job, JobEntry, JobOutcome, JobSnapshot, JobStatus, JobStore, Jobs};
+use super::steps;
+use super::{Job, JobEntry, JobOutcome, JobSnapshot, JobStatus, JobStore, Jobs, TURN_SERVICE};
 use acheron_base::{Error, Result};
-use acheron_vfs::{Answer, Caller, Link, Listing, Node, VirtualDir, line, live, text, waiting};
+use acheron_vfs::{Answer, Caller, ComputedFile, Link, Listing, Node, VirtualDir, line, live, text, waiting};
 
 const README: &str = "\
 # jobs
@@ -20,6 +21,7 @@ const README: &str = "\
 Every call of a service is a job with a directory of its own here, newest last.
 
 - `last` links to the newest job, `by/<correlation_id>` to the job with that correlation id.
+- `recent.json` is a list of the newest jobs with their states; it does not wait.
 - `<job>/status.json`, `result.txt` and `result.json` wait until the job has ended; reading them again answers at once.
 - `<job>/progress.json` shows the progress without waiting. `log.txt` grows while the job runs: `tail -f` works.
 - `echo > <job>/control/cancel` stops the job.
@@ -32,7 +34,9 @@ const JOB: &str = "\
 
 `status.json`, `result.txt` and `result.json` wait until the job has ended. `progress.json` does not wait.
 `log.txt` grows while the job runs. `request.json` is the call. `files/` has images and the like that the call
-left, as long as the job is in memory. Write anything to `control/cancel` to stop it.
+left, as long as the job is in memory. A turn has `steps.ndjson`: its thoughts, calls and outcomes as they happen, and
+`steps/README.md` says how to wait for the next; `transcript.ndjson` is the record of each answer of the model, each call
+of a tool and its result. Write anything to `control/cancel` to stop it.
 ";
 
 const CONTROL: &str = "- `cancel`: write anything to stop this job.\n";
@@ -43,20 +47,22 @@ pub fn directory(jobs: &Arc<Jobs>, agent: &str) -> VirtualDir {
     let (names, notifier) = (agent_jobs.clone(), agent_jobs.notifier.clone());
     let store = jobs.store().clone();
     let readme = Node::file(text(README));
+    let recent = Node::file(super::recent::file(jobs, Some(agent)));
     let by = Node::dir(by_correlation_id(agent_jobs.clone()));
     let last = Node::link(LastJobLink(agent_jobs.clone()));
-    let (here, counted) = (agent_jobs.clone(), agent_jobs.clone());
+    let (here, counted, agent) = (agent_jobs.clone(), agent_jobs.clone(), agent.to_owned());
     let names = move || {
-        let fixed = ["README.md", "by"].into_iter().chain(names.last().is_some().then_some("last"));
+        let fixed = ["README.md", "by", "recent.json"].into_iter().chain(names.last().is_some().then_some("last"));
         fixed.map(str::to_owned).chain(names.ids()).collect()
     };
     VirtualDir::new(names, move |name| match name {
         "README.md" => Some(readme.clone()),
         "by" => Some(by.clone()),
+        "recent.json" => Some(recent.clone()),
         "last" => agent_jobs.last().is_some().then(|| last.clone()),
         id => match agent_jobs.get(id)? {
             JobEntry::Loaded(job) => Some(Node::dir(job_directory(&job, &store))),
-            JobEntry::Archived => Some(Node::dir(archive::directory(&store, id))),
+            JobEntry::Archived => Some(Node::dir(archive::directory(&store, &agent, id))),
         },
     })
     .counted(move || counted.count())
@@ -120,11 +126,27 @@ fn job_directory(job: &Arc<Job>, store: &Arc<dyn JobStore>) -> Listing {
         .file("log.txt.1", job.log.older())
         .file("request.json", live(request).modified_at(move || time(created)))
         .dir("control", Listing::default().file("README.md", text(CONTROL)).file("cancel", cancel));
+    let listing = steps::shown(job, listing);
+    let listing = match job.call.service == TURN_SERVICE {
+        true => listing.file("transcript.ndjson", transcript(store, &job.call.agent, &job.id)),
+        false => listing,
+    };
     let files = job.files();
     match files.is_empty() {
         true => listing,
         false => listing.dir("files", kept_files(files)),
     }
+}
+
+/// `transcript.ndjson`: what a turn has done so far.
+pub fn transcript(store: &Arc<dyn JobStore>, agent: &str, id: &str) -> ComputedFile {
+    let (store, agent, id) = (store.clone(), agent.to_owned(), id.to_owned());
+    ComputedFile::fetched(move |_| {
+        store.transcript(&agent, &id).map(|records| {
+            let lines = records.into_iter().map(|record| record + "\n");
+            lines.collect::<String>().into()
+        })
+    })
 }
 
 /// `files/`: what the call left beside its result.
@@ -138,7 +160,7 @@ pub fn request(service: &str, operation: &str, arguments: &Value) -> Bytes {
 }
 
 /// A file that waits for the end of its job.
-fn ended(job: &Arc<Job>, show: fn(&Job, &JobSnapshot) -> Bytes) -> acheron_vfs::ComputedFile {
+fn ended(job: &Arc<Job>, show: fn(&Job, &JobSnapshot) -> Bytes) -> ComputedFile {
     let job = job.clone();
     waiting(move |caller| match job.may_be_awaited(caller) {
         Ok(()) => at_end(&job, show),

@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::JobSteps;
 use crate::contract::Effect;
 use crate::policy::{Principal, PrincipalCaller};
 pub use crate::state::jobs::JobState;
@@ -35,6 +36,15 @@ pub struct Call {
     pub correlation_id: Option<String>,
     pub principal: Principal,
     pub arguments: Value,
+    /// The call must be approved first: it is journaled whatever its effect.
+    pub asks: bool,
+}
+
+impl Call {
+    /// Whether the journal has the call: all but those that only read and need not be approved.
+    pub fn is_journaled(&self) -> bool {
+        self.effect != Effect::Read || self.asks
+    }
 }
 
 /// The final state of a call with this outcome.
@@ -105,12 +115,16 @@ pub struct Job {
     decision: Mutex<Decision>,
     /// What the call left beside its result, such as an image. They are kept in memory, as the log is.
     files: Mutex<Vec<(String, Bytes)>>,
+    /// The steps of a turn.
+    steps: Option<JobSteps>,
+    /// The approval that it waits for, or that allowed it.
+    approval: Mutex<Option<String>>,
     now: watch::Sender<JobSnapshot>,
 }
 
 impl Job {
     pub fn new(id: String, call: Call, now_ms: u64, clock: &Clock) -> Self {
-        let state = JobState::Queued;
+        let state = if call.asks { JobState::WaitingForApproval } else { JobState::Queued };
         let now = JobSnapshot {
             state,
             started_at_ms: None,
@@ -119,9 +133,11 @@ impl Job {
             progress: None,
             outcome: None,
         };
+        let steps = (call.service == TURN_SERVICE).then(JobSteps::default);
         Job {
             id,
             call,
+            steps,
             at_once: false,
             created_at_ms: now_ms,
             log: Log::new(LOG, clock.clone()),
@@ -130,6 +146,7 @@ impl Job {
             deferred: AtomicBool::new(false),
             decision: Mutex::default(),
             files: Mutex::default(),
+            approval: Mutex::default(),
             now: watch::Sender::new(now),
         }
     }
@@ -169,7 +186,8 @@ impl Job {
         if self.cancel.is_cancelled() {
             return; // its end was decided before
         }
-        let again = self.call.idempotent || self.now.borrow().state == JobState::Queued;
+        let unbegun = matches!(self.now.borrow().state, JobState::Queued | JobState::WaitingForApproval);
+        let again = self.call.idempotent || unbegun;
         self.deferred.store(again, Ordering::SeqCst);
         self.stop(Error::interrupted("the host was shut down"));
     }
@@ -198,6 +216,20 @@ impl Job {
         self.files.lock().clone()
     }
 
+    /// The steps of a turn as they happen; other jobs have none.
+    pub fn steps(&self) -> Option<&JobSteps> {
+        self.steps.as_ref()
+    }
+
+    /// The approval that the job waits for, or that allowed it.
+    pub fn approval(&self) -> Option<String> {
+        self.approval.lock().clone()
+    }
+
+    pub fn set_approval(&self, approval: Option<String>) {
+        *self.approval.lock() = approval;
+    }
+
     pub fn at_once(self, at_once: bool) -> Self {
         Job { at_once, ..self }
     }
@@ -205,6 +237,7 @@ impl Job {
     /// A job from an earlier run of the host, restored from the journal.
     pub fn from_row(row: &crate::state::jobs::JobRow, clock: &Clock) -> Self {
         let effect = match row.effect.as_str() {
+            "read" => Effect::Read,
             "write" => Effect::Write,
             _ => Effect::Execute,
         };
@@ -218,9 +251,11 @@ impl Job {
             correlation_id: row.correlation_id.clone(),
             principal: Principal::named(&row.principal),
             arguments: row.request.clone(),
+            asks: row.approval.is_some(),
         };
         let job = Job::new(row.id.clone(), call, row.created_at_ms, clock);
-        job.update(|now| now.attempt = row.attempt);
+        job.set_approval(row.approval.clone());
+        job.update(|now| (now.attempt, now.state) = (row.attempt, row.state));
         if let Some(error) = &row.error {
             job.stop(error.clone());
         }
@@ -229,16 +264,15 @@ impl Job {
 
     /// Drops a result that takes too much memory; a journaled result can still be read from the store.
     pub fn drop_result(&self) {
-        let message = match self.call.effect {
-            Effect::Read => {
-                "the result is no longer kept, because newer results of this agent need the memory; call again"
-                    .to_owned()
-            }
-            Effect::Write | Effect::Execute => format!("the result is no longer in memory; jobs/{} has it", self.id),
+        let message = match self.call.is_journaled() {
+            false => "the result is no longer kept, because newer results of this agent need the memory; call again"
+                .to_owned(),
+            true => format!("the result is no longer in memory; jobs/{} has it", self.id),
         };
         self.log.rotate();
         self.log.drop_older();
         self.files.lock().clear();
+        self.steps().inspect(|steps| steps.clear());
         self.update(|now| now.outcome = Some(Arc::new(Err(Error::budget_exceeded(message)))));
     }
 

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
 
 use super::result_sizes::{self, ResultSizes};
 use super::{Call, Job, JobRow, JobState, JobStore, row};
-use crate::contract::Effect;
 use acheron_base::{Clock, Error, Ids, Result};
 use acheron_vfs::ChangeNotifier;
 
@@ -24,6 +23,8 @@ pub struct Jobs {
     by_agent: Mutex<HashMap<String, Arc<AgentJobs>>>,
     store: Arc<dyn JobStore>,
     ids: Ids,
+    /// The calls that were accepted since the host started.
+    accepted: AtomicU64,
     /// The size of the jobs that ended since the last notification.
     ended_bytes: AtomicUsize,
     /// Notifies when jobs have ended whose arguments and results take much room in the store.
@@ -59,7 +60,8 @@ pub enum JobEntry {
 
 impl Jobs {
     pub fn new(store: Arc<dyn JobStore>, ids: Ids) -> Self {
-        Jobs { by_agent: Mutex::default(), store, ids, ended_bytes: AtomicUsize::new(0), grown: Arc::default() }
+        let (accepted, ended_bytes) = (AtomicU64::new(0), AtomicUsize::new(0));
+        Jobs { by_agent: Mutex::default(), store, ids, accepted, ended_bytes, grown: Arc::default() }
     }
 
     pub fn store(&self) -> &Arc<dyn JobStore> {
@@ -96,7 +98,13 @@ impl Jobs {
                 return Err(error);
             }
         }
+        self.accepted.fetch_add(jobs.len() as u64, Ordering::Relaxed);
         Ok(jobs)
+    }
+
+    /// How many calls were accepted since the host started.
+    pub fn accepted(&self) -> u64 {
+        self.accepted.load(Ordering::Relaxed)
     }
 
     /// Removes jobs that could not be made durable.
@@ -255,6 +263,11 @@ impl AgentJobs {
     }
 
     /// The jobs that have not ended.
+    /// The jobs in memory, oldest first.
+    pub fn loaded(&self) -> Vec<Arc<Job>> {
+        self.jobs().loaded.iter().cloned().collect()
+    }
+
     pub fn unfinished(&self) -> Vec<Arc<Job>> {
         self.jobs().loaded.iter().filter(|job| !job.settled()).cloned().collect()
     }
@@ -319,9 +332,9 @@ impl AgentJobsInner {
     fn unload(&mut self, at: usize) -> Option<Arc<Job>> {
         let job = self.loaded.remove(at)?;
         self.sizes.forget(&job.id);
-        match job.call.effect {
-            Effect::Read => self.remove_entry(&job),
-            Effect::Write | Effect::Execute => _ = self.all.insert(job.id.clone(), JobEntry::Archived),
+        match job.call.is_journaled() {
+            false => self.remove_entry(&job),
+            true => _ = self.all.insert(job.id.clone(), JobEntry::Archived),
         }
         Some(job)
     }

@@ -8,10 +8,13 @@ mod cancel;
 pub mod files;
 mod job;
 mod list;
+pub mod recent;
 mod result_sizes;
+mod steps;
 mod store;
 
 pub use archive::status_json;
 pub use job::{Call, Job, JobOutcome, JobSnapshot, JobState, JobStatus, TURN_SERVICE, final_state};
 pub use list::{AgentJobs, JobEntry, Jobs, accepted_row};
+pub use steps::JobSteps;
 pub use store::{JobRow, JobStore, row, stored_result};

@@ -51,7 +51,12 @@ pub fn of(job: &Job) -> usize {
     let result = outcome.as_ref().and_then(|outcome| outcome.as_ref().as_ref().ok()).map_or(0, value);
     let (begin, end) = job.log.range();
     let files: usize = job.files().iter().map(|(_, bytes)| bytes.len()).sum();
-    result + files + value(&job.call.arguments) + usize::try_from(end.saturating_sub(begin)).unwrap_or(usize::MAX)
+    let steps = job.steps().map_or(0, super::JobSteps::bytes);
+    result
+        + files
+        + steps
+        + value(&job.call.arguments)
+        + usize::try_from(end.saturating_sub(begin)).unwrap_or(usize::MAX)
 }
 
 fn value(value: &Value) -> usize {

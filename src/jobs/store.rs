@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Job, JobSnapshot};
-use crate::state::jobs as journal;
+use crate::state::{jobs as journal, turns};
 use acheron_base::Error;
 use acheron_store::Store;
 use acheron_vfs::{Answer, Later};
@@ -30,6 +30,7 @@ pub fn row(job: &Job, now: &JobSnapshot) -> JobRow {
         started_at_ms: now.started_at_ms,
         updated_at_ms: now.updated_at_ms,
         attempt: now.attempt,
+        approval: job.approval(),
     }
 }
 
@@ -50,6 +51,12 @@ pub trait JobStore: Send + Sync {
 
     /// Reads an ended job that is no longer in memory.
     fn fetch(&self, id: &str) -> Answer<Option<JobRow>>;
+
+    /// The newest jobs of the journal without requests and results, newest first: of one agent, or of all.
+    fn newest(&self, agent: Option<&str>, most: usize) -> Answer<Vec<JobRow>>;
+
+    /// The records of a turn, one JSON object each.
+    fn transcript(&self, agent: &str, id: &str) -> Answer<Vec<String>>;
 }
 
 /// The journal in the database.
@@ -62,5 +69,15 @@ impl JobStore for Store {
     fn fetch(&self, id: &str) -> Answer<Option<JobRow>> {
         let (store, id) = (self.clone(), id.to_owned());
         Answer::soon(async move { store.read(move |conn| journal::get(conn, &id)).await })
+    }
+
+    fn newest(&self, agent: Option<&str>, most: usize) -> Answer<Vec<JobRow>> {
+        let (store, agent) = (self.clone(), agent.map(str::to_owned));
+        Answer::soon(async move { store.read(move |conn| journal::newest(conn, agent.as_deref(), most)).await })
+    }
+
+    fn transcript(&self, agent: &str, id: &str) -> Answer<Vec<String>> {
+        let (store, agent, id) = (self.clone(), agent.to_owned(), id.to_owned());
+        Answer::soon(async move { store.read(move |conn| turns::records(conn, &agent, &id)).await })
     }
 }

@@ -23,9 +23,11 @@ pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<SubtreeBoun
     for (rule, pattern) in rules {
         let mentions = |actions: &[Action]| actions.iter().any(|action| *action != Action::Invoke);
         let somewhere = pattern.leads_through(&above) && !pattern.covers(&above);
-        denied |= mentions(&rule.deny) && (somewhere || pattern.covers(&above));
+        // What must be asked cannot be done in a sandbox, where nobody can be asked at each file.
+        let denies = mentions(&rule.deny) || mentions(&rule.ask);
+        denied |= denies && (somewhere || pattern.covers(&above));
         // An allow rule has no effect before the first deny rule.
-        if !somewhere || !denied || !(mentions(&rule.deny) || mentions(&rule.allow)) {
+        if !somewhere || !denied || !(denies || mentions(&rule.allow)) {
             continue;
         }
         let below = pattern.place_below(&above).ok_or_else(|| rule.path.clone())?;
@@ -42,9 +44,13 @@ pub fn bounds(policy: &Policy, agent: &str, top: &str) -> Result<Vec<SubtreeBoun
 
 /// Whether a rule denies something below `path`: moving `path` would take that out of reach of the rule.
 pub fn divided(policy: &Policy, principal: &Principal, path: &str) -> bool {
-    let Principal::Agent(id) = principal else { return false };
+    let id = match principal {
+        Principal::Agent(id) => id,
+        Principal::Far(_) => return true, // several agents may lend to it: each file is asked for
+        Principal::Operator | Principal::Nobody => return false,
+    };
     let (Some(rules), Some(names)) = (policy.agents.get(id), names(path, id)) else { return true };
-    let denies = |rule: &Rule| rule.deny.iter().any(|action| *action != Action::Invoke);
+    let denies = |rule: &Rule| rule.deny.iter().chain(&rule.ask).any(|action| *action != Action::Invoke);
     rules.iter().any(|(rule, pattern)| denies(rule) && pattern.leads_through(&names) && !pattern.covers(&names))
 }
 

@@ -5,6 +5,7 @@
 
 pub mod bounds;
 mod caller;
+mod examples;
 pub mod pattern;
 
 use std::collections::HashMap;
@@ -14,9 +15,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use acheron_fabric::names::{FarAgent, FarPattern};
 use acheron_vfs::Access;
 
+use acheron_approvals::{AskingRule, sha256};
 pub use caller::{PrincipalCaller, identity};
+pub use examples::{RuleExamples, example_faults};
 use pattern::Pattern;
 
 /// The identity of a caller.
@@ -24,6 +28,8 @@ use pattern::Pattern;
 pub enum Principal {
     Operator,
     Agent(String),
+    /// An agent of another host, or its operator: `node/agent`.
+    Far(String),
     /// A process that has exited or is unknown.
     Nobody,
 }
@@ -33,6 +39,7 @@ impl fmt::Display for Principal {
         match self {
             Principal::Operator => f.write_str("operator"),
             Principal::Agent(id) => write!(f, "agent {id}"),
+            Principal::Far(far) => write!(f, "far {far}"),
             Principal::Nobody => f.write_str("nobody"),
         }
     }
@@ -44,6 +51,7 @@ impl Principal {
         match name.split_once(' ') {
             None if name == "operator" => Principal::Operator,
             Some(("agent", id)) => Principal::Agent(id.to_owned()),
+            Some(("far", id)) => Principal::Far(id.to_owned()),
             _ => Principal::Nobody,
         }
     }
@@ -90,31 +98,92 @@ pub struct Rule {
     /// The actions that the rule denies; a denial overrides `allow` in the same rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deny: Vec<Action>,
+    /// The actions that wait until the operator has decided; `deny` in the same rule overrides it, and it overrides `allow`.
+    /// `invoke` parks the call; `write` is refused outside of a view.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ask: Vec<Action>,
     /// The paths, such as `/agents/self/**`. `*` matches part of one name, `**` any number of names, `self` the agent.
     pub path: String,
+    /// Whether an answer to `ask` may hold for good (`allow always`); it may, unless this is `false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<bool>,
+    /// Paths that the rule must match, and paths that it must not match; `acheron check` tries them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub examples: Option<RuleExamples>,
 }
 
 impl Rule {
     pub fn allow(actions: &[Action], path: impl Into<String>) -> Rule {
-        Rule { allow: actions.to_vec(), deny: vec![], path: path.into() }
+        Rule { allow: actions.to_vec(), path: path.into(), ..Rule::default() }
     }
 
     pub fn deny(actions: &[Action], path: impl Into<String>) -> Rule {
-        Rule { allow: vec![], deny: actions.to_vec(), path: path.into() }
+        Rule { deny: actions.to_vec(), path: path.into(), ..Rule::default() }
     }
+
+    pub fn ask(actions: &[Action], path: impl Into<String>) -> Rule {
+        Rule { ask: actions.to_vec(), path: path.into(), ..Rule::default() }
+    }
+
+    /// What the rule says about an action, if anything.
+    fn verdict(&self, action: Action) -> Option<RuleVerdict> {
+        let says = |actions: &[Action]| actions.contains(&action);
+        match () {
+            () if says(&self.deny) => Some(RuleVerdict::Denies),
+            () if says(&self.ask) => Some(RuleVerdict::Asks),
+            () if says(&self.allow) => Some(RuleVerdict::Allows),
+            () => None,
+        }
+    }
+
+    /// The rule as the one that asks. Its hash is that of everything in it that decides.
+    pub fn asking(&self) -> AskingRule {
+        let rule = serde_json::to_value(Rule { examples: None, ..self.clone() }).unwrap_or_default();
+        AskingRule { hash: sha256(&rule), rule, always: self.always != Some(false) }
+    }
+}
+
+/// What one rule says about one action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RuleVerdict {
+    Allows,
+    Asks,
+    Denies,
 }
 
 /// The rules of every agent. An agent without an entry may do nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     agents: HashMap<String, Vec<(Rule, Pattern)>>,
+    /// What is offered to agents of other hosts.
+    far: Vec<FarOffer>,
+}
+
+/// Something that is offered to agents of other hosts.
+#[derive(Clone, Debug)]
+struct FarOffer {
+    to: FarPattern,
+    path: String,
+    pattern: Pattern,
+    /// The agent whose service it is: a call of it may read what that agent may read. No other way leads an agent of another
+    /// host to a file.
+    lender: Option<String>,
 }
 
 /// The result of a check, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyDecision {
+    /// False if the rule asks: whoever cannot ask refuses.
     pub allowed: bool,
     pub reason: String,
+    /// The rule that asks, if it is one.
+    pub asks: Option<Rule>,
+}
+
+impl PolicyDecision {
+    fn of(allowed: bool, reason: String) -> PolicyDecision {
+        PolicyDecision { allowed, reason, asks: None }
+    }
 }
 
 impl Policy {
@@ -127,6 +196,20 @@ impl Policy {
         }
         self.agents.insert(id.to_owned(), rules);
         Ok(self)
+    }
+
+    /// Allows agents of other hosts to invoke what lies at a path; such a call reads what `lender` may read.
+    pub fn offer(mut self, to: FarPattern, path: String, lender: Option<String>) -> Result<Policy, String> {
+        let pattern = Pattern::parse(&path).map_err(|fault| format!("{path}: {fault}"))?;
+        self.far.push(FarOffer { to, path, pattern, lender });
+        Ok(self)
+    }
+
+    /// The agents that offer something to an agent of another host.
+    fn lenders(&self, far: &str) -> Vec<Principal> {
+        let Ok(who) = FarAgent::parse(far) else { return Vec::new() };
+        let to_it = self.far.iter().filter(|offer| offer.to.matches(&who));
+        to_it.filter_map(|offer| offer.lender.clone().map(Principal::Agent)).collect()
     }
 }
 
@@ -170,12 +253,11 @@ pub fn authorize(policy: &Policy, principal: &Principal, action: Action, path: &
 
 /// The decision of the rules about one action alone.
 fn decide(policy: &Policy, principal: &Principal, action: Action, path: &str) -> PolicyDecision {
-    let no = |reason: String| PolicyDecision { allowed: false, reason };
+    let no = |reason: String| PolicyDecision::of(false, reason);
     let id = match principal {
-        Principal::Operator => {
-            return PolicyDecision { allowed: true, reason: "the operator may do everything".to_owned() };
-        }
+        Principal::Operator => return PolicyDecision::of(true, "the operator may do everything".to_owned()),
         Principal::Nobody => return no("the calling process has exited or is unknown".to_owned()),
+        Principal::Far(far) => return decide_far(policy, far, action, path),
         Principal::Agent(id) => id,
     };
     let Some(rules) = policy.agents.get(id) else {
@@ -187,24 +269,56 @@ fn decide(policy: &Policy, principal: &Principal, action: Action, path: &str) ->
     if is_for_the_operator(&names) {
         return no(format!("/{} is for the operator alone", names.join("/")));
     }
-    let mentions = |rule: &Rule| rule.allow.contains(&action) || rule.deny.contains(&action);
-    let last = rules.iter().rev().find(|(rule, pattern)| mentions(rule) && pattern.matches(&names));
+    let said = |(rule, pattern): &'_ (Rule, Pattern)| rule.verdict(action).filter(|_| pattern.matches(&names));
+    let last = rules.iter().rev().find_map(|it| said(it).map(|verdict| (verdict, &it.0)));
     match last {
-        Some((rule, _)) if rule.deny.contains(&action) => {
-            no(format!("a rule denies {} on {}", action.name(), rule.path))
+        Some((RuleVerdict::Denies, rule)) => no(format!("a rule denies {} on {}", action.name(), rule.path)),
+        Some((RuleVerdict::Asks, rule)) => {
+            let reason = format!("a rule asks the operator before {} on {}", action.name(), rule.path);
+            PolicyDecision { asks: Some(rule.clone()), ..no(reason) }
         }
-        Some((rule, _)) => {
-            PolicyDecision { allowed: true, reason: format!("a rule allows {} on {}", action.name(), rule.path) }
+        Some((RuleVerdict::Allows, rule)) => {
+            PolicyDecision::of(true, format!("a rule allows {} on {}", action.name(), rule.path))
         }
         None => no(format!("no rule allows agent {id} to {} /{}", action.name(), names.join("/"))),
     }
 }
 
-/// Parts of the tree that no rule gives to an agent, with all that is below them: what watches agents is not theirs to see.
-const OPERATORS_OWN: &[&[&str]] = &[&["meta", "audit.ndjson"]];
+/// The decision about an agent of another host: only what `offer` in the mountspec names.
+fn decide_far(policy: &Policy, far: &str, action: Action, path: &str) -> PolicyDecision {
+    let no = |reason: String| PolicyDecision::of(false, reason);
+    let (Ok(who), Some(names)) = (FarAgent::parse(far), names(path, "")) else {
+        return no(format!("{far} is not an agent of another host"));
+    };
+    if action == Action::Read {
+        let lent =
+            policy.lenders(far).iter().map(|agent| decide(policy, agent, action, path)).find(|lent| lent.allowed);
+        return lent.unwrap_or_else(|| no(format!("nothing that is offered to {far} reads /{}", names.join("/"))));
+    }
+    let offers =
+        |offer: &&FarOffer| action == Action::Invoke && offer.to.matches(&who) && offer.pattern.matches(&names);
+    match policy.far.iter().find(offers) {
+        Some(offer) => PolicyDecision::of(true, format!("{} is offered to {far}", offer.path)),
+        None => no(format!("/{} is not offered to {far}", names.join("/"))),
+    }
+}
+
+/// Parts of the tree that no rule gives to an agent, with all that is below them: what watches agents, and what the operator
+/// has decided about them, is not theirs to see. `*` is any agent.
+const OPERATORS_OWN: &[&[&str]] = &[
+    &["meta", "audit.ndjson"],
+    &["meta", "agents.json"],
+    &["meta", "events.ndjson"],
+    &["meta", "events.ndjson.1"],
+    &["meta", "jobs.json"],
+    &["approvals"],
+    &["agents", "*", "permissions"],
+];
 
 fn is_for_the_operator(names: &[&str]) -> bool {
-    OPERATORS_OWN.iter().any(|own| names.starts_with(own))
+    let is =
+        |own: &&[&str]| own.len() <= names.len() && own.iter().zip(names).all(|(own, name)| *own == "*" || own == name);
+    OPERATORS_OWN.iter().any(is)
 }
 
 /// Whether a path is visible to a principal: the path itself, or something below it, may be read.
@@ -219,8 +333,12 @@ pub fn any_agent_reaches(policy: &Policy, action: Action, path: &str) -> bool {
 
 /// Whether a principal may perform an action at a path or below it.
 fn reaches(policy: &Policy, principal: &Principal, action: Action, path: &str) -> bool {
-    if decide(policy, principal, action, path).allowed {
+    let decision = decide(policy, principal, action, path);
+    if decision.allowed || decision.asks.is_some() {
         return true;
+    }
+    if let (Principal::Far(far), Action::Read) = (principal, action) {
+        return policy.lenders(far).iter().any(|agent| reaches(policy, agent, action, path));
     }
     let Principal::Agent(id) = principal else { return false };
     let (Some(rules), Some(names)) = (policy.agents.get(id), names(path, id)) else { return false };
@@ -228,12 +346,11 @@ fn reaches(policy: &Policy, principal: &Principal, action: Action, path: &str) -
         return false;
     }
     for (rule, pattern) in rules.iter().rev() {
-        if rule.deny.contains(&action) {
-            if pattern.covers(&names) {
-                return false; // everything below is taken back
-            }
-        } else if rule.allow.contains(&action) && pattern.leads_through(&names) {
-            return true;
+        match rule.verdict(action) {
+            Some(RuleVerdict::Denies) if pattern.covers(&names) => return false, // everything below is taken back
+            // What the operator may allow may happen.
+            Some(RuleVerdict::Allows | RuleVerdict::Asks) if pattern.leads_through(&names) => return true,
+            _ => (),
         }
     }
     false
@@ -242,8 +359,11 @@ fn reaches(policy: &Policy, principal: &Principal, action: Action, path: &str) -
 /// Whether a file or link is visible to a principal: it may read the file or write commands to it. Directories lead to
 /// other paths and use [`sees`].
 pub fn sees_file(policy: &Policy, principal: &Principal, path: &str) -> bool {
-    let may = |action| decide(policy, principal, action, path).allowed;
-    may(Action::Read) || may(Action::Invoke)
+    let invoke = || decide(policy, principal, Action::Invoke, path);
+    decide(policy, principal, Action::Read, path).allowed || {
+        let decision = invoke();
+        decision.allowed || decision.asks.is_some()
+    }
 }
 
 /// PERMISSIONS.json of the service at `path`, for the principal that reads it.
@@ -253,7 +373,11 @@ pub fn permissions<'a>(
     path: &str,
     operations: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> Value {
-    let shown = |decision: PolicyDecision| json!({"allowed": decision.allowed, "reason": decision.reason});
+    let shown = |decision: PolicyDecision| match decision.asks {
+        // It may be called, and then it waits.
+        Some(_) => json!({"allowed": true, "asks": true, "reason": decision.reason}),
+        None => json!({"allowed": decision.allowed, "reason": decision.reason}),
+    };
     let mut all = serde_json::Map::new();
     for (operation, effect) in operations {
         let file = format!("{path}/control/{operation}.json");

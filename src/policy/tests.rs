@@ -180,6 +180,96 @@ fn a_rule_that_cannot_be_understood_is_refused() {
     assert_eq!(fault, "agents: must begin with /");
 }
 
+#[test]
+fn a_rule_that_asks_neither_allows_nor_hides_and_the_last_one_wins() {
+    let own = [
+        Rule::ask(&[Invoke], "/agents/self/terminal/**"),
+        Rule::allow(&[Invoke], "/agents/self/terminal/control/list.json"),
+        Rule::deny(&[Invoke], "/agents/self/terminal/control/close.json"),
+        Rule::ask(&[Write], "/projects/here/fs/deploy/**"),
+        Rule { allow: vec![Invoke], ask: vec![Invoke], ..Rule::ask(&[], "/agents/self/memory/**") },
+        Rule { deny: vec![Invoke], ask: vec![Invoke], ..Rule::ask(&[], "/agents/self/dm/**") },
+    ];
+    let policy = Policy::default().agent("charon", &["here".to_owned()], &own).unwrap();
+    for (action, path, allowed, asks) in [
+        (Invoke, "/agents/self/terminal/control/exec.json", false, true),
+        (Invoke, "/agents/self/terminal/control/list.json", true, false),
+        (Invoke, "/agents/self/terminal/control/close.json", false, false),
+        (Invoke, "/agents/self/memory/control/create.json", false, true),
+        (Invoke, "/agents/self/dm/control/play.json", false, false),
+        (Read, "/agents/self/terminal/control/exec.json", true, false),
+        (Write, "/projects/here/fs/deploy/x", false, true),
+        (Read, "/projects/here/fs/deploy/x", true, false),
+        (Write, "/projects/here/fs/x", true, false),
+    ] {
+        let decision = authorize(&policy, &charon(), action, path);
+        assert_eq!(
+            (decision.allowed, decision.asks.is_some()),
+            (allowed, asks),
+            "{action:?} {path}: {}",
+            decision.reason
+        );
+        assert!(authorize(&policy, &Principal::Operator, action, path).asks.is_none());
+    }
+    assert!(sees_file(&policy, &charon(), "/agents/charon/terminal/control/exec.json"));
+    let shown = permissions(&policy, &charon(), "/agents/charon/terminal", [("exec", "execute")]);
+    assert_eq!(
+        shown["operations"]["exec"],
+        json!({"allowed": true, "asks": true, "effect": "execute",
+            "reason": "a rule asks the operator before invoke on /agents/self/terminal/**"})
+    );
+    let bounds = bounds::bounds(&policy, "charon", "/projects/here/fs").unwrap();
+    assert_eq!(
+        bounds.iter().map(|it| (&*it.path, it.write)).collect::<Vec<_>>(),
+        [("/projects/here/fs", true), ("/projects/here/fs/deploy", false)]
+    );
+}
+
+#[test]
+fn no_rule_gives_an_agent_what_the_operator_decides_with() {
+    let own = [Rule::allow(&[Read, Write, Invoke], "/**"), Rule::allow(&[Read], "/agents/*/permissions/always.json")];
+    let policy = Policy::default().agent("charon", &[], &own).unwrap();
+    for path in [
+        "/approvals",
+        "/approvals/next.json",
+        "/approvals/apr-1/decision",
+        "/agents/../approvals/x",
+        "/agents/self/permissions",
+        "/agents/self/permissions/always.json",
+        "/agents/ada/permissions/always.json",
+    ] {
+        for action in [Read, Write, Invoke] {
+            assert!(!authorize(&policy, &charon(), action, path).allowed, "{action:?} {path}");
+        }
+        assert!(!sees(&policy, &charon(), path) && !sees_file(&policy, &charon(), path), "{path}");
+    }
+    assert!(authorize(&policy, &charon(), Read, "/approvalsx").allowed);
+    assert!(authorize(&policy, &charon(), Read, "/agents/permissions/x").allowed);
+}
+
+#[test]
+fn a_rule_that_is_changed_is_another_rule_and_its_examples_do_not_count() {
+    let rule = Rule::ask(&[Invoke], "/agents/self/terminal/**");
+    let examples = Some(RuleExamples { matching: vec!["/agents/self/terminal/x".to_owned()], no_match: vec![] });
+    assert_eq!(rule.asking().hash, Rule { examples, ..rule.clone() }.asking().hash);
+    assert_ne!(rule.asking().hash, Rule { always: Some(false), ..rule.clone() }.asking().hash);
+    assert_ne!(rule.asking().hash, Rule::ask(&[Invoke], "/agents/self/terminal/*").asking().hash);
+    let list = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
+    let examples = RuleExamples {
+        matching: list(&["/agents/self/terminal/control/exec.json", "/agents/ada/terminal/x", "terminal"]),
+        no_match: list(&["/agents/self/memory", "/agents/charon/terminal/x"]),
+    };
+    assert_eq!(
+        example_faults(&Rule { examples: Some(examples), ..rule }, "charon"),
+        [
+            ("examples.match[1]", "/agents/ada/terminal/x is not matched by /agents/self/terminal/**"),
+            ("examples.match[2]", "terminal is not matched by /agents/self/terminal/**"),
+            ("examples.no_match[1]", "/agents/charon/terminal/x is matched by /agents/self/terminal/**"),
+        ]
+        .map(|(at, why)| (at.to_owned(), why.to_owned()))
+    );
+}
+
 proptest! {
     /// However a path is written, an agent gets nowhere but where its rules lead.
     #[test]

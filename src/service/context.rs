@@ -9,24 +9,32 @@ use serde_json::{Value, json};
 
 use super::ServiceInstance;
 use super::runner::JobRunner;
+use crate::approvals::Approvals;
 use crate::contract::Effect;
 use crate::events::EventLogs;
 use crate::jobs::{Job, Jobs};
+use acheron_approvals::AskingRule;
 use acheron_base::{Clock, Error, Ids, Result};
 use acheron_store::Store;
-use acheron_vfs::{AccessControl, Caller, Tree, WeakTree};
+use acheron_vfs::{Access, AccessControl, Caller, Tree, WeakTree};
 
 /// Something of the host that changes while it runs, as it is now: a service that may look at it is handed this.
 pub type Latest<T> = Arc<dyn Fn() -> Arc<T> + Send + Sync>;
 
 /// Access control that can also describe itself to a reader.
 pub trait ServiceAccess: AccessControl {
+    /// Decides about a call at the control file `path`: refused, allowed, or the rule that asks the operator first.
+    fn admit(&self, caller: &Caller, path: &str) -> Result<Option<AskingRule>> {
+        self.check(caller, Access::Invoke, path).map(|()| None)
+    }
+
     /// PERMISSIONS.json of the service at `path`, for `caller`.
     fn permissions(&self, caller: &Caller, path: &str, operations: &[(String, Effect)]) -> Value;
 }
 
 pub struct ServiceContext {
     pub runner: Arc<JobRunner>,
+    pub approvals: Arc<Approvals>,
     pub jobs: Arc<Jobs>,
     pub event_logs: Arc<EventLogs>,
     pub clock: Clock,
@@ -52,6 +60,7 @@ impl ServiceContext {
         let runner = JobRunner::new(jobs.clone(), event_logs.clone(), store, runtime.clone());
         Arc::new(ServiceContext {
             ids,
+            approvals: runner.approvals.clone(),
             runner,
             jobs,
             event_logs,
@@ -94,6 +103,18 @@ impl ServiceContext {
     pub fn instance(&self, agent: &str, service: &str) -> Result<Arc<ServiceInstance>> {
         let found = self.instances.get(&(agent.to_owned(), service.to_owned())).and_then(|instance| instance.upgrade());
         found.ok_or_else(|| Error::not_found(format!("agent {agent} has no service `{service}`")))
+    }
+
+    /// The instance in the directory `path`.
+    pub fn instance_at(&self, path: &str) -> Option<Arc<ServiceInstance>> {
+        self.instances.iter().filter_map(|entry| entry.value().upgrade()).find(|instance| instance.path() == path)
+    }
+
+    /// Whether `path` is a control file whose commands are calls of a service: those can wait for a decision.
+    pub fn takes_calls_at(&self, path: &str) -> bool {
+        let Some((dir, file)) = path.rsplit_once("/control/") else { return false };
+        let Some(operation) = file.strip_suffix(".json") else { return false };
+        self.instance_at(dir).is_some_and(|it| operation == "invoke" || it.contract().operation(operation).is_ok())
     }
 
     /// Shows in `status.json` of the service that `path` belongs to why something there was refused.

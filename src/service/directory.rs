@@ -102,7 +102,8 @@ impl CommandSink for InvokeFile {
     }
 
     fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
-        begin(&self.0, asked, commands.into_iter().map(|value| self.0.contract().envelope(value)).collect())
+        let calls = commands.into_iter().map(|value| self.0.contract().envelope(value)).collect();
+        begin(&self.0, asked, calls, Some("invoke.json"))
     }
 
     fn refused(&self, asked: &CommandContext, error: &Error) {
@@ -132,7 +133,7 @@ impl CommandSink for OperationFile {
 
     fn submit(&self, asked: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
         let calls = commands.into_iter().map(|value| self.instance.contract().arguments(&self.op, value));
-        begin(&self.instance, asked, calls.collect())
+        begin(&self.instance, asked, calls.collect(), None)
     }
 
     fn refused(&self, asked: &CommandContext, error: &Error) {
@@ -156,6 +157,7 @@ fn begin(
     instance: &Arc<ServiceInstance>,
     asked: &CommandContext,
     calls: Result<Vec<Envelope>>,
+    file: Option<&str>,
 ) -> Answer<Vec<Arc<dyn Reply>>> {
     let calls = match calls {
         Ok(calls) => calls,
@@ -169,7 +171,7 @@ fn begin(
             false => Arc::new(ReplyFn(move || answer(&job))),
         }
     };
-    instance.begin(&asked.caller, calls).map(move |jobs| jobs.into_iter().map(reply).collect())
+    instance.begin_at(&asked.caller, calls, file).map(move |jobs| jobs.into_iter().map(reply).collect())
 }
 
 /// The reply to a call that is made for the reader of this handle: if the handle goes before the call has ended, as when the

@@ -8,12 +8,13 @@ use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::runner::{CallQueue, JobWork, PlannedCall, RunWork, Work, WriteWork};
+use super::runner::{CallQueue, Deed, JobWork, ParkedCall, PlannedAsk, PlannedCall, RunWork, Work, WriteWork};
 use super::{Cx, Serve, ServiceContext, WriteCx};
 use crate::contract::{Contract, Effect, Envelope, Operation};
-use crate::jobs::{Call, Job};
+use crate::jobs::{Call, Job, JobState};
 use crate::policy::{Principal, PrincipalCaller};
-use acheron_base::{Error, Result};
+use acheron_approvals::{AskingRule, Request, Subject, SubjectFacts};
+use acheron_base::{Error, Result, blocking};
 use acheron_vfs::{Answer, Caller};
 
 /// The number of running and of waiting calls per instance.
@@ -32,6 +33,13 @@ pub struct ServiceInstance {
     call_queue: Arc<CallQueue>,
     last_calls: Mutex<HashMap<String, LastCall>>,
     closed: AtomicBool,
+}
+
+/// A call that its caller may make, and the rule that asks the operator first, if any.
+struct CheckedCall {
+    call: Call,
+    asks: Option<AskingRule>,
+    reason: Option<String>,
 }
 
 /// The last call of an agent.
@@ -140,8 +148,18 @@ impl ServiceInstance {
     /// Starts all of `calls` or none. Calls with effects are durable when the answer resolves, and those of effect
     /// `write` have ended.
     pub fn begin(self: &Arc<Self>, caller: &Caller, calls: Vec<Envelope>) -> Answer<Vec<Arc<Job>>> {
-        let planned = match calls.into_iter().map(|call| self.plan(caller, call)).collect::<Result<Vec<_>>>() {
-            Ok(planned) => planned,
+        self.begin_at(caller, calls, None)
+    }
+
+    /// [`begin`](Self::begin) for calls that were written to the control file `file`.
+    pub fn begin_at(
+        self: &Arc<Self>,
+        caller: &Caller,
+        calls: Vec<Envelope>,
+        file: Option<&str>,
+    ) -> Answer<Vec<Arc<Job>>> {
+        let checked = match calls.into_iter().map(|call| self.check(caller, call, file)).collect::<Result<Vec<_>>>() {
+            Ok(checked) => checked,
             Err(error) => return Answer::refuse(error),
         };
         let instance = self.clone();
@@ -150,19 +168,34 @@ impl ServiceInstance {
                 instance.note(&job.call.agent, LastCall::Job(job.clone()));
             }
         };
-        self.context.runner.begin(&self.call_queue, planned, told)
+        if checked.iter().all(|it| it.asks.is_none()) {
+            return match checked.into_iter().map(|it| self.plan(caller, it.call)).collect() {
+                Ok(planned) => self.context.runner.begin(&self.call_queue, planned, told),
+                Err(error) => Answer::refuse(error),
+            };
+        }
+        // What would be done is looked at first, which may be files.
+        let (instance, caller) = (self.clone(), caller.clone());
+        Answer::soon(async move {
+            let (own, from) = (instance.clone(), caller.clone());
+            let plan = move || checked.into_iter().map(|it| own.plan_or_ask(&from, it)).collect::<Result<Vec<_>>>();
+            let planned = blocking(plan).await?;
+            instance.context.runner.begin(&instance.call_queue, planned, told).wait().await
+        })
     }
 
-    /// Checks that the caller may make the call.
-    fn plan(self: &Arc<Self>, caller: &Caller, call: Envelope) -> Result<PlannedCall> {
+    /// Checks that the caller may make the call, perhaps after the operator has decided.
+    fn check(&self, caller: &Caller, call: Envelope, file: Option<&str>) -> Result<CheckedCall> {
         if self.closed.load(Ordering::SeqCst) {
             let name = self.name();
             return Err(Error::unavailable(format!("the service {name} was changed or removed; open it again")));
         }
-        let Envelope { op, arguments, correlation_id } = call;
+        let Envelope { op, arguments, correlation_id, reason } = call;
         let operation = self.contract().operation(&op)?;
-        let path = format!("{}/{}", self.path, operation.control_path());
-        self.context.access.check(caller, acheron_vfs::Access::Invoke, &path)?;
+        let mut asks = self.context.access.admit(caller, &self.control_path(operation))?;
+        if let (None, Some(file)) = (&asks, file) {
+            asks = self.context.access.admit(caller, &format!("{}/control/{file}", self.path))?;
+        }
         self.serve.check(caller, &op, &arguments)?;
         let call = Call {
             agent: self.agent_for(caller),
@@ -174,12 +207,78 @@ impl ServiceInstance {
             correlation_id,
             principal: caller.principal().clone(),
             arguments,
+            asks: false,
         };
-        let work = match operation.effect {
-            Effect::Write => Work::Write(self.write_work(caller, &call.agent)?),
-            Effect::Read | Effect::Execute => Work::Run(self.run_work(caller.clone(), operation, &call)),
-        };
+        Ok(CheckedCall { call, asks, reason })
+    }
+
+    fn control_path(&self, operation: &Operation) -> String {
+        format!("{}/{}", self.path, operation.control_path())
+    }
+
+    fn plan(&self, caller: &Caller, call: Call) -> Result<PlannedCall> {
+        let work = self.work(caller, &call)?;
         Ok(PlannedCall { call, work, accepted: None })
+    }
+
+    fn work(&self, caller: &Caller, call: &Call) -> Result<Work> {
+        let operation = self.contract().operation(&call.operation)?;
+        Ok(match operation.effect {
+            Effect::Write => Work::Write(self.write_work(caller, &call.agent)?),
+            Effect::Read | Effect::Execute => Work::Run(self.run_work(caller.clone(), operation, call)),
+        })
+    }
+
+    /// Plans a call, or asks about it, unless an earlier answer covers it. May look at files: it blocks.
+    fn plan_or_ask(self: &Arc<Self>, caller: &Caller, checked: CheckedCall) -> Result<PlannedCall> {
+        let CheckedCall { mut call, asks, reason } = checked;
+        let Some(rule) = asks else { return self.plan(caller, call) };
+        let Principal::Agent(agent) = caller.principal() else {
+            return Err(Error::forbidden(format!(
+                "a rule asks the operator about {}, who cannot ask",
+                caller.principal()
+            )));
+        };
+        let (subject, facts) = self.subject(&call)?;
+        if self.context.approvals.lets(agent, &rule.hash, &subject) {
+            return self.plan(caller, call);
+        }
+        call.asks = true;
+        let request = Request { agent: agent.clone(), subject, facts, rule, stated_reason: reason };
+        let ticket = self.context.approvals.ask(request, call.private)?;
+        let again = self.deed(caller, &call);
+        Ok(PlannedCall { call, work: Work::Ask(PlannedAsk { ticket, again }), accepted: None })
+    }
+
+    /// What a call would do, and what is known of it.
+    fn subject(&self, call: &Call) -> Result<(Subject, SubjectFacts)> {
+        let operation = self.contract().operation(&call.operation)?;
+        let (runs, facts) = self.serve.described(call);
+        let subject = Subject::Invoke {
+            path: self.control_path(operation),
+            service: call.service.clone(),
+            operation: call.operation.clone(),
+            effect: operation.effect.name().to_owned(),
+            arguments: call.arguments.clone(),
+            runs,
+        };
+        Ok((subject, facts))
+    }
+
+    /// Finds out what a call does at the time of the deed: by the service that stands there then, if the caller still may.
+    fn deed(&self, caller: &Caller, call: &Call) -> Arc<dyn Fn() -> Result<Deed> + Send + Sync> {
+        let (context, path, caller, call) = (self.context.clone(), self.path.clone(), caller.clone(), call.clone());
+        Arc::new(move || {
+            let instance = context.instance_at(&path);
+            let instance =
+                instance.ok_or_else(|| Error::unavailable(format!("there is no service at {path} any more")))?;
+            let operation = instance.contract().operation(&call.operation)?;
+            instance.context.access.admit(&caller, &instance.control_path(operation))?;
+            instance.contract().check(&call.operation, &call.arguments)?;
+            instance.serve.check(&caller, &call.operation, &call.arguments)?;
+            let (subject, facts) = instance.subject(&call)?;
+            Ok(Deed { subject, facts, work: instance.work(&caller, &call)? })
+        })
     }
 
     fn write_work(&self, caller: &Caller, agent: &str) -> Result<WriteWork> {
@@ -213,6 +312,9 @@ impl ServiceInstance {
                 "the host stopped before this call started, and its private arguments were not stored; call again";
             return self.context.runner.abandon(job, Error::interrupted(message));
         }
+        if job.now().state == JobState::WaitingForApproval {
+            return self.resume_parked(job);
+        }
         if operation.effect == Effect::Write {
             // Only an earlier version of the host accepted such a call without making its change.
             return self
@@ -224,6 +326,18 @@ impl ServiceInstance {
         self.note(&job.call.agent, LastCall::Job(job.clone()));
         let work = self.run_work(caller, operation, &job.call);
         self.context.runner.resume(&self.call_queue, job, work);
+    }
+
+    /// Parks a job that waits for the operator since an earlier run of the host.
+    fn resume_parked(self: &Arc<Self>, job: Arc<Job>) {
+        let Some(approval) = job.approval().and_then(|id| self.context.approvals.get(&id)) else {
+            let lost = Error::interrupted("the request for the approval of this call is no longer kept; call again");
+            return self.context.runner.abandon(job, lost);
+        };
+        self.note(&job.call.agent, LastCall::Job(job.clone()));
+        approval.add_job(&job.id);
+        let again = self.deed(&Caller::of(job.call.principal.clone()), &job.call);
+        self.context.runner.resume_parked(&self.call_queue, job, ParkedCall { approval, again });
     }
 
     /// Records the last call of an agent.

@@ -1,7 +1,7 @@
 //! Services: a name, a command type, and the function that runs a command.
 //!
 //! The directory of a service is built here from its types, the same for every service. Used by `agent`, `services` and
-//! `host`. Uses `contract`, `policy`, `jobs` and `events`.
+//! `host`. Uses `contract`, `policy`, `jobs`, `events` and `approvals`.
 
 mod context;
 mod cx;
@@ -31,6 +31,7 @@ use serde_json::Value;
 
 use crate::contract::{Contract, Effect, Operation};
 use crate::jobs::Call;
+use acheron_approvals::SubjectFacts;
 use acheron_base::{Error, Result};
 use acheron_vfs::{Caller, Node};
 
@@ -94,6 +95,11 @@ pub trait Service: Send + Sync + 'static {
         Ok(())
     }
 
+    /// What is known of a command, for the operator who is asked about it.
+    fn facts(&self, _operation: &Operation) -> SubjectFacts {
+        SubjectFacts::default()
+    }
+
     /// Runs one command. Several commands may run at once. The future is dropped when the call is cancelled or exceeds
     /// its deadline: processes and requests that it started must end with it.
     async fn invoke(&self, cx: &Cx, command: Self::Command) -> Result<Self::Output>;
@@ -146,6 +152,12 @@ pub trait Serve: Send + Sync + 'static {
     /// Checks what the caller and the arguments of a call alone tell, beyond the contract.
     fn check(&self, _caller: &Caller, _operation: &str, _arguments: &Value) -> Result<()> {
         Ok(())
+    }
+
+    /// The identity of what a call runs beside its arguments, such as the file of a program, and what is known of it, for the
+    /// operator who is asked about it. May look at files: it blocks.
+    fn described(&self, call: &Call) -> (Value, SubjectFacts) {
+        (Value::Null, known_facts(self.contract(), &call.operation, SubjectFacts::default()))
     }
 
     /// Runs one call that was checked against the contract.
@@ -210,6 +222,11 @@ impl<S: Service> Serve for TypedService<S> {
         self.service.turn(call)
     }
 
+    fn described(&self, call: &Call) -> (Value, SubjectFacts) {
+        let facts = self.contract.operation(&call.operation).map(|operation| self.service.facts(operation));
+        (Value::Null, known_facts(&self.contract, &call.operation, facts.unwrap_or_default()))
+    }
+
     fn check(&self, caller: &Caller, operation: &str, arguments: &Value) -> Result<()> {
         self.service.check(caller, self.contract.command(operation, arguments)?)
     }
@@ -223,6 +240,25 @@ impl<S: Service> Serve for TypedService<S> {
         let command = self.contract.command(&call.operation, &call.arguments)?;
         json(self.service.write(cx, command)?)
     }
+}
+
+/// The facts about a call that its contract tells, after those that the service knows.
+pub fn known_facts(contract: &Contract, operation: &str, mut facts: SubjectFacts) -> SubjectFacts {
+    let effect = contract.operation(operation).map(|operation| operation.effect);
+    facts.risk.extend(match effect {
+        Ok(Effect::Write) => Some("changes the state of this host".to_owned()),
+        Ok(Effect::Execute) => Some("may start programs, ask models or change files".to_owned()),
+        _ => None,
+    });
+    for (flag, risk) in [
+        ("network", "can reach the network: what it is given may leave the machine"),
+        ("unconfined", "runs outside of the sandbox, with the rights of the operator"),
+    ] {
+        if contract.flags.contains_key(flag) {
+            facts.risk.push(risk.to_owned());
+        }
+    }
+    facts
 }
 
 /// The output of a call as its result.

@@ -298,6 +298,7 @@ async fn a_private_call_that_was_left_queued_is_interrupted_and_never_run_withou
         correlation_id: None,
         principal: crate::policy::Principal::Operator,
         arguments: json!({"withheld": true}),
+        asks: false,
     };
     let job = context.jobs.restore(jobs::Job::new("job-1".into(), call, 1, &Clock::at(1)));
     instance.resume(job.clone());

@@ -19,6 +19,7 @@ use crate::policy::{Action, Policy, Principal, PrincipalCaller, Rule, authorize}
 use crate::service::{Cx, Latest, Service};
 use crate::spec::{Budget, ModelChange, Spec, TurnLimits, Wake, is_id};
 use acheron_base::{Error, Result};
+use acheron_vfs::Caller;
 
 /// The parts from which the service is built.
 pub struct AgentsParts {
@@ -178,6 +179,13 @@ impl Service for Agents {
         ]
     }
 
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        match command {
+            Command::Create { agent_id, .. } => check_new_id(&agent_id),
+            _ => Ok(()),
+        }
+    }
+
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         let call = AgentsCall { parts: &self.parts, cx };
         let one = |shown: AgentView| Ok(Output::One(Box::new(shown)));
@@ -208,7 +216,9 @@ impl AgentsCall<'_> {
     fn may(&self, op: &str, agent: &str) -> Result<()> {
         let path = format!("/agents/{agent}/agents/control/{op}.json");
         let decision = authorize(&(self.parts.policy)(), self.cx.caller.principal(), Action::Invoke, &path);
-        match decision.allowed {
+        // A rule that asks has asked about this call, or about the same file.
+        let answered = self.cx.job.approval().is_some() || self.cx.agent == agent;
+        match decision.allowed || decision.asks.is_some() && answered {
             true => Ok(()),
             false => Err(Error::forbidden(format!("{op} of {agent}: {}", decision.reason))),
         }
@@ -279,11 +289,7 @@ impl AgentsCall<'_> {
     }
 
     fn create(&self, id: &str, change: AgentChange) -> Result<AgentView> {
-        if !is_id(id) || id == "self" {
-            return Err(Error::invalid(format!(
-                "`{id}` cannot be an agent's id: up to 64 of a-z, 0-9, _ and -, a letter or digit first, and not self"
-            )));
-        }
+        check_new_id(id)?;
         self.may("create", id)?;
         self.may_widen(&change)?;
         let mut profile = Profile { name: id.to_owned(), created: true, ..Profile::default() };
@@ -350,5 +356,14 @@ impl AgentsCall<'_> {
         }
         self.parts.lifecycle.remove(id, purge).await?;
         Ok(deleted())
+    }
+}
+
+fn check_new_id(id: &str) -> Result<()> {
+    match is_id(id) && id != "self" {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "`{id}` cannot be an agent's id: up to 64 of a-z, 0-9, _ and -, a letter or digit first, and not self"
+        ))),
     }
 }

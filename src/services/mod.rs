@@ -14,8 +14,11 @@ pub mod phases;
 pub mod prompts;
 pub mod queues;
 pub mod recall;
+#[cfg(feature = "fabric")]
+pub mod remote;
 pub mod search_code;
 pub mod sub_brains;
 pub mod symbols;
 pub mod terminal;
+pub mod views;
 pub mod web_search;

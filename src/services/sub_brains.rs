@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures_util::future::select_all;
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,9 +27,10 @@ use crate::policy::{Principal, PrincipalCaller, Rule};
 use crate::service::{Cx, Service};
 use crate::spec::{self, ModelChange, TurnLimits, is_id};
 use acheron_base::{ConfinedDir, Error, Result};
+use acheron_vfs::Caller;
 
 const FILE: &str = "sub_brains.json";
-/// Kinds of helper an agent may keep, helpers that may live at once, and parents above a helper.
+/// Kinds of helper an agent may keep, helpers that may live at once (others wait), and parents above a helper.
 const BRAINS: usize = 64;
 const CHILDREN: usize = 8;
 const DEPTH: u32 = 3;
@@ -152,10 +154,9 @@ impl SubBrains {
     }
 
     fn upsert(&self, cx: &Cx, name: String, brain: Brain) -> Result<Output> {
-        if !is_id(&name) || name.len() > 32 {
-            return Err(Error::invalid(format!("`{name}` cannot name a sub-brain: up to 32 of a-z, 0-9, _ and -")));
-        }
-        if brain.permissions.iter().any(|rule| !rule.allow.is_empty()) {
+        check_name(&name)?;
+        // A rule that asks would take the place of one of the parent that denies.
+        if brain.permissions.iter().any(|rule| !rule.allow.is_empty() || !rule.ask.is_empty()) {
             return Err(Error::forbidden(
                 "a sub-brain may be given less than its parent, not more: only rules that deny",
             ));
@@ -185,7 +186,7 @@ impl SubBrains {
             return Err(Error::budget_exceeded(format!("{DEPTH} levels of sub-brains are the limit")));
         }
         let admission = self.admission.lock().await;
-        self.make_room().await?;
+        self.make_room(cx).await?;
         let id = name_of(agent, name, cx.job_id());
         let left = runtimes.chat(agent)?.left(&self.promised());
         let profile = child(agent, &parent, &brain, budget, &left)?;
@@ -210,27 +211,32 @@ impl SubBrains {
         }
     }
 
-    /// Takes away helpers that have ended, if there are too many; refuses if all are at work.
-    async fn make_room(&self) -> Result<()> {
+    /// Waits for a slot: a helper that has ended is taken away, and if all are at work, the next one that ends is waited for.
+    async fn make_room(&self, cx: &Cx) -> Result<()> {
         let parts = &self.parts;
-        let all = parts.profiles.all();
-        let children: Vec<&String> =
-            all.iter().filter(|(_, child)| child.parent.as_deref() == Some(&*parts.agent)).map(|(id, _)| id).collect();
-        let mut over = (children.len() + 1).saturating_sub(CHILDREN);
-        for id in children {
-            if over == 0 {
-                break;
+        loop {
+            let all = parts.profiles.all();
+            let own = |child: &Profile| child.parent.as_deref() == Some(&*parts.agent);
+            let children: Vec<&str> = all.iter().filter(|(_, child)| own(child)).map(|(id, _)| id.as_str()).collect();
+            if children.len() < CHILDREN {
+                return Ok(());
             }
-            let idle = parts.runtimes.chat(id).is_ok_and(|chat| chat.idle());
-            let childless = !all.values().any(|other| other.parent.as_ref() == Some(id));
-            if idle && childless {
-                parts.lifecycle.remove(id, true).await?;
-                over -= 1;
+            let chat = |id: &str| parts.runtimes.chat(id).ok();
+            let idle = |id: &str| chat(id).is_none_or(|chat| chat.idle());
+            let trees: Vec<Vec<String>> = children.iter().map(|id| descent(&all, id)).collect();
+            if let Some(ended) = trees.iter().find(|tree| tree.iter().all(|id| idle(id))) {
+                // Those of a helper first, so that none is left without its parent.
+                for id in ended.iter().rev() {
+                    parts.lifecycle.remove(id, true).await?;
+                }
+                continue;
             }
-        }
-        match over {
-            0 => Ok(()),
-            _ => Err(Error::busy(format!("{CHILDREN} sub-brains are at work already"))),
+            cx.progress(json!({"waiting_for": "a helper that ends", "at_work": children.len()}));
+            let ends = trees.iter().flatten().filter(|id| !idle(id)).filter_map(|id| chat(id));
+            let ends: Vec<_> = ends.map(|chat| Box::pin(async move { chat.wait_idle().await })).collect();
+            if !ends.is_empty() {
+                select_all(ends).await;
+            }
         }
     }
 
@@ -262,6 +268,19 @@ impl Drop for CancelOnDrop {
             self.0.cancel.cancel();
         }
     }
+}
+
+/// A helper and all that are below it, each after its parent. Pure.
+pub fn descent(all: &BTreeMap<String, Profile>, id: &str) -> Vec<String> {
+    let mut found = vec![id.to_owned()];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).cloned() {
+        let below = all.iter().filter(|(id, child)| child.parent.as_ref() == Some(&parent) && !found.contains(id));
+        let below: Vec<String> = below.map(|(id, _)| id.clone()).collect();
+        found.extend(below);
+        at += 1;
+    }
+    found
 }
 
 /// A name that no other helper has: the job that starts it is its own.
@@ -335,6 +354,13 @@ impl Service for SubBrains {
         ]
     }
 
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        match command {
+            Command::Upsert { brain, .. } => check_name(&brain),
+            Command::List {} | Command::Delete { .. } | Command::Spawn { .. } => Ok(()),
+        }
+    }
+
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         match command {
             Command::List {} => {
@@ -354,6 +380,13 @@ impl Service for SubBrains {
             }
             Command::Spawn { brain, task, budget } => self.spawn(cx, &brain, task, budget).await,
         }
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    match is_id(name) && name.len() <= 32 {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("`{name}` cannot name a sub-brain: up to 32 of a-z, 0-9, _ and -"))),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::jobs::Call;
 use crate::service::{Cx, Serve, Service};
 use acheron_base::{Code, Error, Random, Result};
 use acheron_http::{BodyBytes, Http, Request};
+use acheron_vfs::Caller;
 
 /// The longest answer that is read, and the longest text of one result.
 const LARGEST: u64 = 8 << 20;
@@ -135,6 +136,11 @@ impl Service for WebSearch {
 
     fn flags(&self) -> Vec<&'static str> {
         vec!["network", "read_only"]
+    }
+
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        let Command::Search { query, site, .. } = command;
+        words(&query, site.as_deref()).map(drop)
     }
 
     async fn invoke(&self, _cx: &Cx, command: Command) -> Result<WebResults> {

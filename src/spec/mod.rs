@@ -4,6 +4,8 @@
 //! with the nearest known one. Used by `agent`, `services`, `host` and `cli`. Uses `contract`, `policy`, `events` and
 //! `model` for their types and checks; it builds nothing.
 
+mod approvals;
+mod fabric;
 mod json;
 mod network;
 mod operation_schema;
@@ -22,6 +24,8 @@ use serde_json::{Value, json};
 pub use crate::contract::ValueFault;
 use crate::contract::{check, schema};
 use acheron_base::{Error, Result};
+pub use approvals::ApprovalsSpec;
+pub use fabric::{FabricKind, FabricSpec, MAIL as OFFERED_MAIL, OfferSpec};
 pub use network::NetworkAccess;
 use partial::PartialSpec;
 pub use project_dir::{ProjectDir, ServedBy};

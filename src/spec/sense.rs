@@ -9,6 +9,7 @@ use crate::contract::check::{ValueFault, join};
 use crate::contract::{self, Contract, Effect};
 use crate::events::Selector;
 use crate::policy::pattern::Pattern;
+use crate::policy::{Action, example_faults};
 use acheron_base::nearest::hint;
 use acheron_base::quoted;
 
@@ -95,6 +96,9 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
     for (name, service) in &spec.services {
         faults.service(&join("services", name), name, service);
     }
+    for (path, said) in spec.fabric.iter().flat_map(|fabric| fabric.faults(spec)) {
+        faults.add(&path, said);
+    }
     if let Some(url) = spec.telemetry.otlp.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
         let said = format!("{} is not a URL; it must begin with http:// or https://", quoted(url));
         faults.add("telemetry.otlp", said);
@@ -104,7 +108,10 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
             faults.add("symbols.url", "the redis backend needs a URL: redis://127.0.0.1:6379/0");
         }
         (SymbolsBackend::Redis, Some(url)) if !begins(url, &["redis://", "rediss://", "unix://", "redis+unix://"]) => {
-            faults.add("symbols.url", format!("{} is not a Redis URL; it must begin with redis://", quoted(url)));
+            faults.add(
+                "symbols.url",
+                format!("{} is not a Redis URL; it begins with redis:// or rediss:// and names a server", quoted(url)),
+            );
         }
         (SymbolsBackend::Sqlite, Some(_)) => faults.add("symbols.url", "applies only to the redis backend"),
         _ => {}
@@ -207,8 +214,17 @@ impl Faults {
         self.money(&format!("{path}.budget.money"), agent.budget.money, &model);
         for (at, rule) in agent.permissions.iter().enumerate() {
             let path = format!("{path}.permissions[{at}]");
-            if rule.allow.is_empty() && rule.deny.is_empty() {
-                self.add(&path, "neither allows nor denies anything");
+            if rule.allow.is_empty() && rule.deny.is_empty() && rule.ask.is_empty() {
+                self.add(&path, "neither allows nor denies nor asks anything");
+            }
+            if rule.ask.contains(&Action::Read) {
+                self.add(&join(&path, "ask"), "a read does not wait for a decision; allow it or deny it");
+            }
+            if rule.always.is_some() && rule.ask.is_empty() {
+                self.add(&join(&path, "always"), "belongs to a rule that asks");
+            }
+            for (at, why) in example_faults(rule, id) {
+                self.add(&join(&path, &at), why);
             }
             if let Err(fault) = Pattern::parse(&rule.path) {
                 self.add(&join(&path, "path"), fault);

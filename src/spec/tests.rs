@@ -133,14 +133,14 @@ fn every_fault_is_named_with_its_path() {
         (r#"{"agents": {"a": {"model": {"kind": "anthropic"}}}}"#, &["agents.a.model.name: must name the model"]),
         (
             r#"{"agents": {"a": {"permissions": [{"path": "/x"}]}}}"#,
-            &["agents.a.permissions[0]: neither allows nor denies anything"],
+            &["agents.a.permissions[0]: neither allows nor denies nor asks anything"],
         ),
         (
             r#"{"agents": {"a": {"permissions": [{"allow": ["read"], "path": "x"}, {"alow": ["read"], "path": "/x"}]}}}"#,
             &[
                 r#"agents.a.permissions[1]: unknown key `alow`; did you mean allow?"#,
                 "agents.a.permissions[0].path: must begin with /",
-                "agents.a.permissions[1]: neither allows nor denies anything",
+                "agents.a.permissions[1]: neither allows nor denies nor asks anything",
             ],
         ),
         (
@@ -280,7 +280,7 @@ fn what_cannot_be_read_does_not_hide_other_faults() {
                 "services": {"x": {"command": [], "operations": {"A b": {"effect": "maybe"}}}}}"#,
             &[
                 "unknown key `agnts`; other keys are $schema, layout, default_agent, state, library, prompts, model, \
-                 projects, sandbox, memory, symbols, recall, dm, retention, limits, telemetry",
+                 projects, sandbox, memory, symbols, recall, dm, retention, limits, telemetry, …",
                 "unknown key `librari`; did you mean library?",
                 r#"services.x.operations["A b"].effect: `maybe` is not known; possible values are read, write, execute"#,
                 "agents.c.projects[0]: there is no project `zz`; projects are here",

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{LAYOUT, NetworkAccess};
+use super::{ApprovalsSpec, FabricSpec, LAYOUT, NetworkAccess};
 use crate::contract::Effect;
 pub use crate::model::{ModelProtocol, Prices};
 use crate::policy::Rule;
@@ -44,6 +44,10 @@ pub struct Spec {
     pub limits: ByteLimits,
     #[serde(skip_serializing_if = "is_default")]
     pub telemetry: TelemetrySpec,
+    #[serde(skip_serializing_if = "is_default")]
+    pub approvals: ApprovalsSpec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fabric: Option<FabricSpec>,
 }
 
 /// A language model.
@@ -200,6 +204,22 @@ pub struct AgentSpec {
     pub permissions: Vec<Rule>,
     /// Events that start a turn.
     pub wake: Vec<Wake>,
+    /// Whether it works in its projects, or in copies of them whose changes are promoted later.
+    #[serde(skip_serializing_if = "is_default")]
+    pub view: ViewMode,
+}
+
+/// Where the changes of an agent go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ViewMode {
+    /// Into the projects themselves.
+    #[default]
+    None,
+    /// Into a view of each project, of its own.
+    Own,
+    /// Into one view of each project, together with the other agents that say so.
+    Shared,
 }
 
 /// The limits of one turn.
@@ -643,6 +663,8 @@ impl Default for Spec {
             retention: Retention::default(),
             limits: ByteLimits::default(),
             telemetry: TelemetrySpec::default(),
+            approvals: ApprovalsSpec::default(),
+            fabric: None,
         }
     }
 }

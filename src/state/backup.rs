@@ -1,9 +1,12 @@
-//! A backup of a state directory: one tar file with a snapshot of the database and every plain file beside it.
+//! A backup of a state directory: one tar file with a snapshot of the database, every plain file beside it, and their checksums.
 //!
 //! It may be taken while a host uses the directory. The snapshot comes first, so that a file is never older than the row
 //! that counts on it. The host replaces files by rename or appends to them: each is copied as it was at one moment.
 //! Programs of agents write in their homes meanwhile: no link is followed there, and no hole is filled.
-//! Used by `acheron backup`; `restore` reads what this writes.
+//! [`choice`] decides what is left out on purpose. Used by `acheron backup`; `restore` reads what this writes.
+
+mod choice;
+pub(super) mod sums;
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -17,24 +20,33 @@ use rustix::io::Errno;
 use serde_json::json;
 use tar::{Builder, EntryType, Header};
 
+use super::audit::read;
 use acheron_base::{Code, Error, Result};
 use acheron_store::FILE as DATABASE;
+pub use choice::{BackupChoice, Omitted};
+use sums::{EntrySum, SUMS, SummedReader};
 
 /// The first entry: what the archive is.
 pub(super) const MANIFEST: &str = "acheron-backup.json";
 /// The version of the archive's form.
-pub(super) const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 2;
+/// A mountspec that was named, in the archive and in the restored directory.
+pub const MOUNTSPEC: &str = "mountspec.json";
 
 /// Files at the top of the state directory that belong to a running process.
-const OF_A_PROCESS: [&str; 7] = [
+const OF_A_PROCESS: [&str; 8] = [
     "acheron.db-wal",
     "acheron.db-shm",
     "acheron.db-journal",
     "acheron.lock",
     "acheron.log",
+    "acheron.log.1",
     "acheron.pid",
     "host.sock",
 ];
+
+/// The working copies of projects: what the kernel keeps of them means nothing without the project, and on no other machine.
+const VIEWS: &str = "views";
 
 /// How deep directories are copied; those of the host are far from it.
 const DEEPEST: usize = 200;
@@ -48,8 +60,29 @@ pub struct LeftOut {
     pub why: &'static str,
 }
 
-/// Writes a backup of the state directory `state` to `file`, which appears whole or not at all. Returns what was left out.
-pub fn backup(state: &Path, file: &Path) -> Result<Vec<LeftOut>> {
+/// What a backup has.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct BackupReport {
+    pub files: u64,
+    pub bytes: u64,
+    /// What could not be copied.
+    pub left_out: Vec<LeftOut>,
+    /// How many keys and caches were left out on purpose; a cache counts once.
+    pub keys: usize,
+    pub caches: usize,
+}
+
+/// How a backup is made.
+pub struct BackupPlan<'a> {
+    pub choice: BackupChoice,
+    /// The mountspec that goes with it.
+    pub mountspec: Option<&'a Path>,
+    /// Called after each file with what has been copied so far.
+    pub progress: &'a mut dyn FnMut(&BackupReport),
+}
+
+/// Writes a backup of the state directory `state` to `file`, which appears whole or not at all.
+pub fn backup(state: &Path, file: &Path, plan: BackupPlan<'_>) -> Result<BackupReport> {
     let parent = parent(file);
     parent.metadata().map_err(|err| Error::from(err).about(parent.display()))?;
     vacant(file)?;
@@ -63,14 +96,26 @@ pub fn backup(state: &Path, file: &Path) -> Result<Vec<LeftOut>> {
     acheron_store::backup(state, snapshot.path())?;
     let archive = aside(".tar")?;
     let mut builder = Builder::new(std::io::BufWriter::new(archive.as_file()));
-    let manifest = json!({"format": FORMAT, "version": env!("CARGO_PKG_VERSION")}).to_string();
-    add(&mut builder, Path::new(MANIFEST), manifest.len() as u64, 0, manifest.as_bytes())?;
+    let head = head_of(&snapshot)?;
+    let manifest = json!({
+        "format": FORMAT, "version": env!("CARGO_PKG_VERSION"), "schema": super::SCHEMA, "audit": head,
+        "keys": plan.choice.keys, "caches": plan.choice.caches,
+    });
+    let manifest = manifest.to_string();
+    let mut files = StateFiles { root: open_root(state)?, plan, report: BackupReport::default(), sums: String::new() };
+    files.add(&mut builder, Path::new(MANIFEST), manifest.len() as u64, 0, manifest.as_bytes())?;
+    if let Some(mountspec) = files.plan.mountspec {
+        let opened = File::open(mountspec).map_err(|err| Error::from(err).about(mountspec.display()))?;
+        let meta = opened.metadata()?;
+        files.add(&mut builder, Path::new(MOUNTSPEC), meta.len(), meta.mtime(), opened.take(meta.len()))?;
+    }
     // By its path: the copy has replaced the file that was made above.
     let database = File::open(snapshot.path())?;
     let meta = database.metadata()?;
-    add(&mut builder, Path::new(DATABASE), meta.len(), meta.mtime(), database)?;
-    let mut files = StateFiles { root: open_root(state)?, left_out: Vec::new() };
+    files.add(&mut builder, Path::new(DATABASE), meta.len(), meta.mtime(), database)?;
     files.folder(&mut builder, Path::new(""), 0)?;
+    let sums = std::mem::take(&mut files.sums);
+    files.add(&mut builder, Path::new(SUMS), sums.len() as u64, 0, sums.as_bytes())?;
     let mut written = builder.into_inner()?;
     written.flush()?;
     drop(written);
@@ -78,7 +123,19 @@ pub fn backup(state: &Path, file: &Path) -> Result<Vec<LeftOut>> {
     vacant(file)?;
     archive.persist(file).map_err(|err| err.error)?;
     File::open(parent)?.sync_all()?;
-    Ok(files.left_out)
+    Ok(files.report)
+}
+
+/// The last line of the audit in the copy: what comes later can be held against it.
+fn head_of(snapshot: &tempfile::NamedTempFile) -> Result<serde_json::Value> {
+    let has_audit = "SELECT count(*) FROM sqlite_schema WHERE name = 'audit_head'";
+    let found = acheron_store::look_file(snapshot.path(), |conn| {
+        match conn.query_row(has_audit, [], |row| row.get::<_, usize>(0))? {
+            0 => Ok(None), // of an earlier schema
+            _ => read::head(conn),
+        }
+    });
+    Ok(found?.map_or(serde_json::Value::Null, |(head, _)| json!({"seq": head.seq, "hash": head.hash.to_string()})))
 }
 
 /// The directory that a file lies in.
@@ -110,12 +167,15 @@ fn open_root(state: &Path) -> Result<OwnedFd> {
 }
 
 /// The files of a state directory.
-struct StateFiles {
+struct StateFiles<'a> {
     root: OwnedFd,
-    left_out: Vec<LeftOut>,
+    plan: BackupPlan<'a>,
+    report: BackupReport,
+    /// The lines of the checksums so far.
+    sums: String,
 }
 
-impl StateFiles {
+impl StateFiles<'_> {
     /// Opens what is at a path, whatever it is, without following a link and without waiting. Nothing if it is gone.
     fn open(&mut self, path: &Path) -> Result<Option<File>> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -136,7 +196,7 @@ impl StateFiles {
     }
 
     fn leave_out(&mut self, path: &Path, why: &'static str) -> Option<File> {
-        self.left_out.push(LeftOut { path: path.to_owned(), why });
+        self.report.left_out.push(LeftOut { path: path.to_owned(), why });
         None
     }
 
@@ -154,7 +214,27 @@ impl StateFiles {
         names.sort();
         for name in names {
             let of_the_host = |other: &&str| name == Path::new(other);
-            if depth == 0 && OF_A_PROCESS.iter().chain([&DATABASE]).any(of_the_host) {
+            let is_copy = name.to_str().is_some_and(|name| name.starts_with(acheron_store::BEFORE));
+            if depth == 0 && (is_copy || OF_A_PROCESS.iter().chain([&DATABASE]).any(of_the_host)) {
+                continue;
+            }
+            match self.plan.choice.omits(&name) {
+                Some(Omitted::Key) => {
+                    self.report.keys += 1;
+                    continue;
+                }
+                Some(Omitted::Cache) => {
+                    self.report.caches += 1;
+                    continue;
+                }
+                None => (),
+            }
+            // It comes with the archive if it was named.
+            if depth == 0 && name == Path::new(MOUNTSPEC) && self.plan.mountspec.is_some() {
+                continue;
+            }
+            if depth == 1 && below == Path::new(VIEWS) {
+                self.leave_out(&name, "a view; promote or discard it");
                 continue;
             }
             let Some(file) = self.open(&name)? else { continue };
@@ -163,6 +243,7 @@ impl StateFiles {
             if meta.is_dir() && depth < DEEPEST {
                 let mut header = header(EntryType::Directory, 0o700, 0, meta.mtime());
                 builder.append_data(&mut header, &name, std::io::empty())?;
+                self.sums.push_str(&EntrySum::of(&name).line());
                 self.folder(builder, &name, depth + 1)?;
             } else if meta.is_dir() {
                 self.leave_out(&name, "too deep");
@@ -171,10 +252,33 @@ impl StateFiles {
             } else if holes(&file, meta.len())? > HOLES {
                 self.leave_out(&name, "mostly holes");
             } else {
-                add(builder, &name, meta.len(), meta.mtime(), file.take(meta.len()))
+                self.add(builder, &name, meta.len(), meta.mtime(), file.take(meta.len()))
                     .map_err(|error| error.about(name.display()))?;
             }
         }
+        Ok(())
+    }
+
+    /// Adds a file, counts it and notes its checksum.
+    fn add<W: Write>(
+        &mut self,
+        builder: &mut Builder<W>,
+        name: &Path,
+        size: u64,
+        mtime: i64,
+        content: impl Read,
+    ) -> Result<()> {
+        let mut header = header(EntryType::Regular, 0o600, size, mtime);
+        let mut sum = EntrySum::of(name);
+        let mut content = SummedReader { content, read: 0, sum: &mut sum };
+        builder.append_data(&mut header, name, &mut content)?;
+        if content.read != size {
+            return Err(Error::busy("became shorter while it was copied; try again"));
+        }
+        self.sums.push_str(&sum.line());
+        self.report.files += 1;
+        self.report.bytes += size;
+        (self.plan.progress)(&self.report);
         Ok(())
     }
 }
@@ -197,16 +301,6 @@ fn holes(file: &File, size: u64) -> Result<u64> {
     Ok(sum)
 }
 
-fn add<W: Write>(builder: &mut Builder<W>, name: &Path, size: u64, mtime: i64, content: impl Read) -> Result<()> {
-    let mut header = header(EntryType::Regular, 0o600, size, mtime);
-    let mut content = Counted { content, read: 0 };
-    builder.append_data(&mut header, name, &mut content)?;
-    match content.read == size {
-        true => Ok(()),
-        false => Err(Error::busy("became shorter while it was copied; try again")),
-    }
-}
-
 fn header(kind: EntryType, mode: u32, size: u64, mtime: i64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
@@ -214,20 +308,6 @@ fn header(kind: EntryType, mode: u32, size: u64, mtime: i64) -> Header {
     header.set_size(size);
     header.set_mtime(mtime.max(0) as u64);
     header
-}
-
-/// Counts the bytes that are read.
-struct Counted<R> {
-    content: R,
-    read: u64,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let count = self.content.read(buffer)?;
-        self.read += count as u64;
-        Ok(count)
-    }
 }
 
 #[cfg(test)]

@@ -78,12 +78,58 @@ pub fn since(conn: &Connection, agent: &str, after: u64, limits: PageLimits) -> 
     page(select.query(params![agent, after, limits.events])?, limits)
 }
 
+/// An event and whose it is, by its place in the order of all agents.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedEvent {
+    pub place: u64,
+    pub agent: String,
+    pub event: Event,
+}
+
+/// The events of all agents after a place, in the order in which they came.
+pub fn placed_after(conn: &Connection, place: u64, limits: PageLimits) -> Result<Vec<PlacedEvent>> {
+    let mut select = conn.prepare_cached(
+        "SELECT seq, kind, path, at_ms, payload, id, agent FROM events WHERE id > ?1 ORDER BY id LIMIT ?2",
+    )?;
+    let mut rows = select.query(params![place, limits.events])?;
+    let (mut found, mut bytes) = (Vec::new(), 0);
+    while let Some(row) = rows.next()?.filter(|_| bytes < limits.bytes) {
+        bytes += row.get_ref(4)?.as_str().map_or(0, str::len);
+        found.push(PlacedEvent { place: row.get(5)?, agent: row.get(6)?, event: read(row)? });
+    }
+    Ok(found)
+}
+
+/// The place before the first event since then, and that of the last event of all.
+pub fn places(conn: &Connection, since_ms: u64) -> Result<(u64, u64)> {
+    let last: u64 = conn.query_row("SELECT coalesce(max(id), 0) FROM events", [], |row| row.get(0))?;
+    let mut select = conn.prepare_cached("SELECT id FROM events WHERE at_ms >= ?1 ORDER BY at_ms, id LIMIT 1")?;
+    let first: Option<u64> = select.query_row([since_ms], |row| row.get(0)).optional()?;
+    Ok((first.map_or(last, |first| first - 1), last))
+}
+
 /// The newest events, oldest first.
 pub fn tail(conn: &Connection, agent: &str, limits: PageLimits) -> Result<Vec<Event>> {
     let mut select = conn.prepare_cached(
         "SELECT seq, kind, path, at_ms, payload FROM events WHERE agent = ?1 ORDER BY seq DESC LIMIT ?2",
     )?;
     let (mut found, _) = page(select.query(params![agent, limits.events])?, limits)?;
+    found.reverse();
+    Ok(found)
+}
+
+/// The newest events of all agents with their agents, oldest first.
+pub fn newest(conn: &Connection, limits: PageLimits) -> Result<Vec<(String, Event)>> {
+    let mut select =
+        conn.prepare_cached("SELECT seq, kind, path, at_ms, payload, agent FROM events ORDER BY id DESC LIMIT ?1")?;
+    let (mut rows, mut found, mut bytes) = (select.query([limits.events])?, Vec::new(), 0);
+    while let Some(row) = rows.next()? {
+        bytes += row.get_ref(4)?.as_str().map_or(0, str::len);
+        found.push((row.get(5)?, read(row)?));
+        if bytes >= limits.bytes {
+            break;
+        }
+    }
     found.reverse();
     Ok(found)
 }

@@ -13,6 +13,8 @@ use acheron_store::{Connection, OptionalExtension, Row, Tx, json, params};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum JobState {
+    /// A rule asks the operator first. Nothing is done before the decision.
+    WaitingForApproval,
     Queued,
     Running,
     Done,
@@ -24,7 +26,8 @@ pub enum JobState {
 }
 
 impl JobState {
-    const ALL: [JobState; 7] = [
+    const ALL: [JobState; 8] = [
+        JobState::WaitingForApproval,
         JobState::Queued,
         JobState::Running,
         JobState::Done,
@@ -36,6 +39,7 @@ impl JobState {
 
     pub fn name(self) -> &'static str {
         match self {
+            JobState::WaitingForApproval => "waiting_for_approval",
             JobState::Queued => "queued",
             JobState::Running => "running",
             JobState::Done => "done",
@@ -47,7 +51,7 @@ impl JobState {
     }
 
     pub fn settled(self) -> bool {
-        !matches!(self, JobState::Queued | JobState::Running)
+        !matches!(self, JobState::WaitingForApproval | JobState::Queued | JobState::Running)
     }
 
     fn named(name: &str) -> Result<JobState> {
@@ -78,17 +82,27 @@ pub struct JobRow {
     pub started_at_ms: Option<u64>,
     pub updated_at_ms: u64,
     pub attempt: u32,
+    /// The approval that it waits for, or that allowed it.
+    pub approval: Option<String>,
 }
 
+/// The states of jobs that have not ended.
+macro_rules! unsettled {
+    () => {
+        "('queued', 'running', 'waiting_for_approval')"
+    };
+}
+const UNSETTLED: &str = unsettled!();
+
 const COLUMNS: &str = "id, agent, service, operation, effect, idempotent, state, correlation_id, principal, request, \
-                       result, error, created_at_ms, started_at_ms, updated_at_ms, attempt";
+                       result, error, created_at_ms, started_at_ms, updated_at_ms, attempt, approval";
 
 /// Inserts a new job.
 pub fn insert(tx: &Tx<'_>, job: &JobRow) -> Result<()> {
     let mut insert = tx.prepare_cached(
         "INSERT INTO jobs (id, agent, service, operation, effect, idempotent, state, correlation_id, principal, \
-         request, result, error, created_at_ms, started_at_ms, updated_at_ms, attempt) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+         request, result, error, created_at_ms, started_at_ms, updated_at_ms, attempt, approval) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
     )?;
     insert.execute(params![
         job.id,
@@ -107,15 +121,16 @@ pub fn insert(tx: &Tx<'_>, job: &JobRow) -> Result<()> {
         job.started_at_ms,
         job.updated_at_ms,
         job.attempt,
+        job.approval,
     ])?;
     Ok(())
 }
 
-/// Marks a queued job as running and counts the attempt. Returns false if the job is not queued.
+/// Marks a job that is queued, or was allowed, as running and counts the attempt. Returns false if the job is neither.
 pub fn begin(tx: &Tx<'_>, id: &str, now_ms: u64) -> Result<bool> {
     let mut update = tx.prepare_cached(
         "UPDATE jobs SET state = 'running', started_at_ms = ?2, updated_at_ms = ?2, attempt = attempt + 1 \
-         WHERE id = ?1 AND state = 'queued'",
+         WHERE id = ?1 AND state IN ('queued', 'waiting_for_approval')",
     )?;
     Ok(update.execute(params![id, now_ms])? == 1)
 }
@@ -123,7 +138,7 @@ pub fn begin(tx: &Tx<'_>, id: &str, now_ms: u64) -> Result<bool> {
 /// Records that a job was told to stop, so that it ends that way even if the host crashes first.
 pub fn stop(tx: &Tx<'_>, id: &str, error: &Error) -> Result<()> {
     let mut update =
-        tx.prepare_cached("UPDATE jobs SET error = ?2 WHERE id = ?1 AND state IN ('queued', 'running')")?;
+        tx.prepare_cached(concat!("UPDATE jobs SET error = ?2 WHERE id = ?1 AND state IN ", unsettled!()))?;
     update.execute(params![id, json::of(error)])?;
     Ok(())
 }
@@ -140,13 +155,19 @@ pub fn settle(
     if !state.settled() {
         return Err(Error::internal(format!("a job cannot end as {}", state.name())));
     }
-    let mut update = tx.prepare_cached(
-        "UPDATE jobs SET state = ?2, result = ?3, error = ?4, updated_at_ms = ?5 \
-         WHERE id = ?1 AND state IN ('queued', 'running')",
-    )?;
+    let mut update = tx.prepare_cached(concat!(
+        "UPDATE jobs SET state = ?2, result = ?3, error = ?4, updated_at_ms = ?5 WHERE id = ?1 AND state IN ",
+        unsettled!()
+    ))?;
     let changed =
         update.execute(params![id, state.name(), result.map(Value::to_string), error.map(json::of), now_ms])?;
     Ok(changed == 1)
+}
+
+/// Records the approval that a job waits for now.
+pub fn set_approval(tx: &Tx<'_>, id: &str, approval: &str) -> Result<()> {
+    tx.execute("UPDATE jobs SET approval = ?2 WHERE id = ?1", params![id, approval])?;
+    Ok(())
 }
 
 pub fn get(conn: &Connection, id: &str) -> Result<Option<JobRow>> {
@@ -165,23 +186,47 @@ pub fn correlated(conn: &Connection, agent: &str, correlation_id: &str) -> Resul
 pub fn ended_after(conn: &Connection, at_ms: u64, id: &str, before_ms: u64, limit: usize) -> Result<Vec<JobRow>> {
     let mut select = conn.prepare_cached(&format!(
         "SELECT {COLUMNS} FROM jobs WHERE (updated_at_ms, id) > (?1, ?2) AND updated_at_ms < ?3 \
-         AND state NOT IN ('queued', 'running') ORDER BY updated_at_ms, id LIMIT ?4"
+         AND state NOT IN {UNSETTLED} ORDER BY updated_at_ms, id LIMIT ?4"
     ))?;
     select.query_map(params![at_ms, id, before_ms, limit], |row| Ok(read(row)))?.map(|row| row?).collect()
 }
 
+/// The newest jobs without their requests and results, newest first: of one agent, or of all.
+pub fn newest(conn: &Connection, agent: Option<&str>, limit: usize) -> Result<Vec<JobRow>> {
+    let mut select = conn.prepare_cached(
+        "SELECT id, agent, service, operation, effect, idempotent, state, correlation_id, principal, 'null', NULL, error, \
+         created_at_ms, started_at_ms, updated_at_ms, attempt, approval FROM jobs WHERE ?1 IS NULL OR agent = ?1 \
+         ORDER BY id DESC LIMIT ?2",
+    )?;
+    select.query_map(params![agent, limit], |row| Ok(read(row)))?.map(|row| row?).collect()
+}
+
 /// Every job that has not ended, oldest first.
 pub fn unsettled(conn: &Connection) -> Result<Vec<JobRow>> {
-    let sql = format!("SELECT {COLUMNS} FROM jobs WHERE state IN ('queued', 'running') ORDER BY id");
+    let sql = format!("SELECT {COLUMNS} FROM jobs WHERE state IN {UNSETTLED} ORDER BY id");
     let mut select = conn.prepare_cached(&sql)?;
     select.query_map([], |row| Ok(read(row)))?.map(|row| row?).collect()
 }
 
+/// Hands jobs that have ended to `take`, the newest first, until it returns false. Their arguments and results are not read.
+pub fn newest_ended(conn: &Connection, mut take: impl FnMut(JobRow) -> bool) -> Result<()> {
+    let sql = COLUMNS.replace("request", "'null'").replace("result", "NULL");
+    let mut select =
+        conn.prepare_cached(&format!("SELECT {sql} FROM jobs WHERE state NOT IN {UNSETTLED} ORDER BY id DESC"))?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        if !take(read(row)?) {
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
 /// Agent, id and correlation id of every job that has ended, oldest first.
 pub fn names(conn: &Connection) -> Result<Vec<(String, String, Option<String>)>> {
-    let mut select = conn.prepare_cached(
-        "SELECT agent, id, correlation_id FROM jobs WHERE state NOT IN ('queued', 'running') ORDER BY id",
-    )?;
+    let mut select = conn.prepare_cached(&format!(
+        "SELECT agent, id, correlation_id FROM jobs WHERE state NOT IN {UNSETTLED} ORDER BY id"
+    ))?;
     let found = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     Ok(found.collect::<Result<_, _>>()?)
 }
@@ -191,7 +236,7 @@ pub fn names(conn: &Connection) -> Result<Vec<(String, String, Option<String>)>>
 pub struct Recovered {
     /// Jobs that were running: those whose change was decided have their result, the others were interrupted.
     pub ended: Vec<JobRow>,
-    /// Jobs to run: queued before, or running and idempotent. Jobs with an error only have to be ended.
+    /// Jobs to run: queued before, waiting for approval, or running and idempotent. Jobs with an error only have to be ended.
     pub queued: Vec<JobRow>,
 }
 
@@ -228,11 +273,11 @@ pub fn recover(tx: &Tx<'_>, decided: &BTreeMap<String, Result<Value>>, now_ms: u
 /// Deletes at most `batch` ended jobs that are unchanged since `before_ms`. Returns their ids; call again until there are
 /// none.
 pub fn prune(tx: &Tx<'_>, before_ms: u64, batch: usize) -> Result<Vec<String>> {
-    let mut delete = tx.prepare_cached(
+    let mut delete = tx.prepare_cached(&format!(
         "DELETE FROM jobs WHERE id IN ( \
-             SELECT id FROM jobs WHERE state NOT IN ('queued', 'running') \
-             AND updated_at_ms < ?1 ORDER BY id LIMIT ?2) RETURNING id",
-    )?;
+             SELECT id FROM jobs WHERE state NOT IN {UNSETTLED} \
+             AND updated_at_ms < ?1 ORDER BY id LIMIT ?2) RETURNING id"
+    ))?;
     let mut gone = delete.query_map(params![before_ms, batch], |row| row.get(0))?.collect::<Result<Vec<_>, _>>()?;
     gone.sort();
     Ok(gone)
@@ -250,7 +295,7 @@ pub fn beyond(conn: &Connection, keep: usize, bytes: u64) -> Result<Vec<String>>
         let (count, total) = totals.entry(row.get(2)?).or_default();
         (*count, *total) = (*count + 1, total.saturating_add(row.get(3)?));
         let state: String = row.get(1)?;
-        if (*count > keep || *total > bytes) && !matches!(state.as_str(), "queued" | "running") {
+        if (*count > keep || *total > bytes) && JobState::named(&state)?.settled() {
             beyond.push(row.get(0)?);
         }
     }
@@ -282,6 +327,7 @@ fn read(row: &Row<'_>) -> Result<JobRow> {
         started_at_ms: row.get(13)?,
         updated_at_ms: row.get(14)?,
         attempt: row.get(15)?,
+        approval: row.get(16)?,
     })
 }
 

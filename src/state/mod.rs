@@ -1,9 +1,10 @@
-//! The tables of the host: its migrations, and the queries for jobs, events, turns, spending, requests to models, tokens and the audit; and backups of the whole state
+//! The tables of the host: its migrations, and the queries for jobs, events, turns, spending, requests to models, tokens, approvals and the audit; and backups of the whole state
 //! directory.
 //!
-//! Used by `jobs`, `events`, `agent`, `gateway`, `doors`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
+//! Used by `jobs`, `events`, `approvals`, `agent`, `gateway`, `doors`, `host` and `cli`; services with tables of their own append a migration here and keep their queries
 //! to themselves. Uses `acheron-store`.
 
+pub mod approvals;
 pub mod audit;
 pub mod backup;
 pub mod events;
@@ -47,7 +48,13 @@ const MIGRATIONS: &[&str] = &[
     include_str!("steps/13-mail.sql"),
     include_str!("steps/14-queues.sql"),
     include_str!("steps/15-audit-chain.sql"),
+    include_str!("steps/16-approvals.sql"),
+    include_str!("steps/17-token-expiry.sql"),
+    include_str!("steps/18-far-mail.sql"),
 ];
+
+/// The version of the tables: how many migrations there are.
+pub const SCHEMA: usize = MIGRATIONS.len();
 
 /// Opens the database of a state directory, applies missing migrations, and goes on with its audit, whose size is returned too.
 pub fn open(dir: &Path, clock: &Clock, random: &Random) -> Result<(Store, AuditSize)> {
@@ -62,37 +69,4 @@ pub fn faults(dir: &Path) -> Result<Option<Vec<String>>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn events_of_an_earlier_version_are_taken_over_in_their_order() {
-        let dir = tempfile::tempdir().unwrap();
-        let before = Store::open(dir.path(), &MIGRATIONS[..5]).unwrap();
-        let fill = before.write_blocking(|tx| {
-            for (seq, agent) in ["ada", "bob", "ada", "bob", "ada"].into_iter().enumerate() {
-                let at_ms = seq as u64;
-                events::append(tx, agent, "signal".into(), "/x".into(), at_ms, serde_json::json!(at_ms))?;
-            }
-            Ok(())
-        });
-        fill.unwrap();
-        before.close();
-        let (store, _) = open(dir.path(), &Clock::real(), &Random::real()).unwrap();
-        let limits = events::PageLimits { events: 10, bytes: 1 << 20 };
-        let times = |agent: &str| {
-            let (found, _) = store.look(|conn| events::since(conn, agent, 0, limits)).unwrap();
-            found.iter().map(|event| (event.seq, event.at_ms)).collect::<Vec<_>>()
-        };
-        assert_eq!((times("ada"), times("bob")), (vec![(1, 0), (2, 2), (3, 4)], vec![(1, 1), (2, 3)]));
-    }
-
-    #[test]
-    fn every_migration_can_be_applied_one_by_one() {
-        let dir = tempfile::tempdir().unwrap();
-        for last in 1..=MIGRATIONS.len() {
-            Store::open(dir.path(), &MIGRATIONS[..last]).unwrap().close();
-        }
-        assert_eq!(faults(dir.path()).unwrap(), Some(vec![]));
-    }
-}
+mod tests;

@@ -14,11 +14,13 @@ mod mail;
 mod mixed;
 mod native_calls;
 mod reader;
+mod rewind;
 mod sleep;
 mod soak;
 mod steps;
 mod trace;
 mod turns;
+mod views;
 mod writes;
 
 use std::collections::BTreeMap;

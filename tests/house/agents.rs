@@ -176,14 +176,17 @@ fn helpers_are_bounded_in_depth_and_number() {
             invoke spawn '{"brain":"b","task":"quick"}' '[.error.code, .error.message]'
             cd ../../charon/sub_brains
             spawn() { echo '{"op":"spawn","arguments":{"brain":"b","task":"'$2'"},"correlation_id":"'$1'"}' > control/invoke.json; }
-            for n in 1 2 3 4 5 6 7 8; do spawn hold-$n hold; done
-            holding() { for c in $(invoke list '{}' '.result.children[]' | tr -d '"'); do jq -r .input ../../$c/chat/status.json; done | grep -c hold; }
-            until [ "$(holding)" = 7 ]; do :; done
-            cat ../jobs/by/hold-8/result.txt
-            for c in $(invoke list '{}' '.result.children[]' | tr -d '"'); do
+            for n in 1 2 3 4 5 6 7 8 9; do spawn hold-$n hold; done
+            holding() { for c in $(invoke list '{}' '.result.children[]' | tr -d '"'); do jq -r .input ../../$c/chat/status.json 2> /dev/null; done | grep -c hold; }
+            until [ "$(holding)" = 8 ]; do :; done
+            until [ "$(jq -r .progress.waiting_for ../jobs/by/hold-9/progress.json)" = 'a helper that ends' ]; do :; done
+            invoke list '{}' '.result.children | length'
+            go() { for c in $(invoke list '{}' '.result.children[]' | tr -d '"'); do
                 echo '{"event_type":"user","parameter":"go"}' > ../../$c/events/control/signal.json
-            done
-            for n in 1 2 3 4 5 6 7; do jq -r .reply ../jobs/by/hold-$n/result.txt; done | uniq -c | tr -s ' '
+            done; }
+            go; for n in 1 2 3 4 5 6 7 8; do cat ../jobs/by/hold-$n/result.txt > /dev/null; done
+            until [ "$(holding)" = 1 ]; do :; done; go
+            for n in 1 2 3 4 5 6 7 8 9; do jq -r .reply ../jobs/by/hold-$n/result.txt; done | uniq -c | tr -s ' '
             spawn last quick; jq -r .reply ../jobs/by/last/result.txt
             jq -c 'select(.kind == "job" and .payload.operation == "spawn") | .payload.state' ../events/log.ndjson | sort | uniq -c | tr -s ' '
             "#,
@@ -194,13 +197,44 @@ fn helpers_are_bounded_in_depth_and_number() {
             true
             true
             ["budget_exceeded","3 levels of sub-brains are the limit"]
-            8 sub-brains are at work already
-             7 held
+            8
+             9 held
             done
-             9 "done"
-             1 "failed"
+             11 "done"
         "#]],
     );
+}
+
+#[test]
+fn helpers_that_have_ended_are_tidied() {
+    let host = house(&json!({"charon": {}}), &[wait_for("hold", "go"), reply("quick", "done")]);
+    host.check(
+        &session(
+            r#"
+            cd agents/charon/sub_brains
+            invoke upsert '{"brain":"b","about":"Helps."}' .ok
+            child=$(invoke spawn '{"brain":"b","task":"quick"}' .result.agent_id | tr -d '"')
+            cd ../../$child/sub_brains
+            invoke upsert '{"brain":"b","about":"Helps."}' .ok
+            invoke spawn '{"brain":"b","task":"quick"}' .result.reply
+            cd ../../charon/sub_brains
+            echo '{"brain":"b","task":"hold"}' > control/spawn.json
+            until invoke list '{}' '.result.children | length' | grep -q 2; do :; done
+            "#,
+        ),
+        expect![[r#"
+            true
+            true
+            "done"
+        "#]],
+    );
+    let tidy = |before_ms: u64| {
+        host.inside(async |host| acheron::host::tidy::tidy_helpers(&host.state, before_ms).await.unwrap())
+    };
+    assert_eq!(tidy(1), 0, "they may be looked at for a while");
+    let gone: usize = (0..2).map(|_| tidy(u64::MAX)).sum();
+    assert_eq!(gone, 2, "the one that ended and its own; not the one at work");
+    assert_eq!(host.says("ls agents | wc -l"), "3\n");
 }
 
 #[test]

@@ -87,8 +87,12 @@ fn an_agent_sees_nothing_of_the_audit_even_where_a_rule_allows_all_of_meta() {
     host.check(
         "ls meta; head -c 8 meta/audit.ndjson; tail -n 1 meta/audit.ndjson | jq -r .kind",
         expect![[r#"
+            agents.json
             audit.ndjson
+            events.ndjson
+            events.ndjson.1
             health.json
+            jobs.json
             metrics.json
             ns
             protocol.json

@@ -6,6 +6,7 @@ use std::path::Path;
 use tempfile::TempDir;
 
 use crate::common::{command, session, until};
+use crate::model_server::FakeModelServer;
 use crate::test_host::TestHost;
 
 /// A tree that has done something and is idle again.
@@ -136,6 +137,28 @@ fn every_listed_file_that_waits_is_named_in_ignore() {
     assert_eq!(unnamed, "", "these wait, and a search opens them");
     assert!(waiting.lines().next().is_some_and(|count| count != "0"), "{said}");
     assert!(waiting.contains("found"), "{said}");
+}
+
+/// A run of phases whose model has not answered yet: both forms of its reply wait, and a search opens neither.
+#[test]
+fn a_search_passes_by_the_replies_of_a_run_that_is_not_over() {
+    let server = FakeModelServer::gated("Say sorry.".to_owned());
+    let port = server.url.trim_end_matches("/v1").rsplit(':').next().unwrap();
+    let spec = serde_json::json!({"layout": "acheron-1", "agents": {"charon": {}},
+        "model": {"kind": "openai", "name": "m", "base_url": server.url}});
+    let house = TestHost::of(&spec.to_string());
+    let said = session(
+        &house.root(),
+        &format!(
+            r#"cd agents/charon; echo '{{"query":"How?","session_id":"s"}}' > phases/control/run.json
+            until [ -e phases/runs/*/reply.raw.txt ]; do sleep 0.05; done
+            rg --files --hidden --no-require-git phases/runs | xargs -n 1 basename | sort | tr '\n' ' '
+            (cd ../..; rg --files --hidden --no-require-git agents/charon/phases/runs | grep -c reply)
+            exec 9<>/dev/tcp/127.0.0.1/{port}; printf 'POST /open HTTP/1.1\r\ncontent-length: 2\r\n\r\n{{}}' >&9
+            cat phases/runs/*/reply.raw.txt"#
+        ),
+    );
+    assert_eq!(said, "commands.ndjson context.md status.json symbols.json trace.ndjson 0\nSay sorry.");
 }
 
 /// Some programs heed only the `.ignore` of the directory they begin in.

@@ -140,6 +140,14 @@ fn every_invariant_and_every_promise_names_a_test_that_exists() {
     each_names_a_test(all);
 }
 
+#[test]
+fn everything_that_is_kept_names_a_test_of_how_long() {
+    let page = document("docs/operations.md");
+    let kept = rows(section(&page, "## What is kept"));
+    assert!(kept.len() >= 15, "only {} were found", kept.len());
+    each_names_a_test(kept);
+}
+
 /// Each attack of the table names a test that tries it again, and each file with attacks is in the table.
 #[test]
 fn every_attack_names_a_test_that_exists() {

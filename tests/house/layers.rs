@@ -8,9 +8,11 @@ use regex::Regex;
 use crate::common::sources;
 
 /// A library and the only places that may name it.
-const NAMED_IN: [(&str, &[&str]); 8] = [
+const NAMED_IN: [(&str, &[&str]); 10] = [
+    ("async_nats::", &["crates/nats/"]),
     ("axum::", &["crates/http/", "src/doors/"]),
     ("fuser::", &["crates/fuse/"]),
+    ("nkeys::", &["crates/nats/"]),
     ("reqwest::", &["crates/http/"]),
     ("hyper::", &["crates/http/"]),
     ("rusqlite::", &["crates/store/", "crates/base/src/sqlite.rs"]),
@@ -20,8 +22,18 @@ const NAMED_IN: [(&str, &[&str]); 8] = [
 ];
 
 /// The cores of services: their only crate of ours is `acheron-base`, and of that they use the error, the scanner of replies, the decoder of events, the count of tokens and the nearest name.
-const CORES: [&str; 7] =
-    ["crates/audit", "crates/dm", "crates/gateway", "crates/mcp", "crates/prompts", "crates/proxy", "crates/recall"];
+const CORES: [&str; 10] = [
+    "crates/acp",
+    "crates/approvals",
+    "crates/audit",
+    "crates/dm",
+    "crates/fabric",
+    "crates/gateway",
+    "crates/mcp",
+    "crates/prompts",
+    "crates/proxy",
+    "crates/recall",
+];
 
 /// The code of a file, without comments: those may name anything.
 fn code(text: &str) -> String {
@@ -214,7 +226,7 @@ const MAY_TAKE: [(&str, &str); 6] = [
         "crates/fuse/src/lib.rs",
         "the name of a mount differs from those of all other processes, however they are seeded",
     ),
-    ("src/cli/audit.rs", "a user says `yesterday`"),
+    ("src/cli/since.rs", "a user says `yesterday`"),
     ("src/cli/mount.rs", "hands them to the host"),
     ("src/cli/tool.rs", "hands them to the tools"),
 ];
@@ -240,7 +252,7 @@ fn the_list_of_modules_is_whole_and_short() {
     let mut entries: Vec<String> =
         std::fs::read_dir(top).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     entries.sort();
-    assert!(entries.len() <= 16, "{entries:?}");
+    assert!(entries.len() <= 18, "{entries:?}");
     let mut known = order();
     known.extend(["lib.rs", "main.rs"].map(str::to_owned));
     known.sort();

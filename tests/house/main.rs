@@ -1,8 +1,12 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
+mod acp_door;
 mod agent_turns;
 mod agents;
+mod approval_doors;
+mod approvals;
 mod audit;
+mod backups;
 mod behaviours;
 mod binds;
 mod browsing;
@@ -12,12 +16,15 @@ mod checks;
 mod cli;
 mod common;
 mod contracts;
+mod desk;
 mod dm;
 mod dm_authors;
 mod documents;
 mod doors;
 mod ends;
 mod example_service;
+#[cfg(feature = "fabric")]
+mod fabric;
 mod fuse_files;
 mod fuse_mounts;
 mod fuse_polls;
@@ -35,6 +42,8 @@ mod library;
 mod links;
 mod mail;
 mod manual;
+#[cfg(feature = "fabric")]
+mod many_machines;
 mod mcp_door;
 mod mcp_files;
 mod mcp_servers;
@@ -64,6 +73,7 @@ mod read_only;
 mod recall;
 mod refusals;
 mod reload;
+mod rewind;
 mod run;
 mod scale;
 mod scratch;
@@ -79,6 +89,9 @@ mod telemetry;
 mod terminal;
 mod test_doors;
 mod test_host;
+mod timeline;
+mod upgrades;
 mod upstream;
+mod views;
 mod web;
 mod workshop;

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 
 /// The content type and the body of the response to a request, by its path and its body.
@@ -31,6 +31,20 @@ impl FakeModelServer {
             let body = json!({"model": "m", "choices": [{"message": {"content": text}, "finish_reason": reason}],
                 "usage": {"prompt_tokens": 7, "completion_tokens": 5}});
             ("application/json", body.to_string())
+        })
+    }
+
+    /// Answers nobody until `/open` was asked for, and then everybody with `text`.
+    pub fn gated(text: String) -> FakeModelServer {
+        let open = (Mutex::new(false), Condvar::new());
+        FakeModelServer::start(move |path, _| {
+            let mut is_open = open.0.lock();
+            if path == "/open" {
+                *is_open = true;
+                open.1.notify_all();
+            }
+            open.1.wait_while(&mut is_open, |is_open| !*is_open);
+            text.clone()
         })
     }
 

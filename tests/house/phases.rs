@@ -51,6 +51,7 @@ fn a_query_goes_through_its_phases_and_leaves_a_trace() {
                   1 end
                   5 phase
             invalid_payload
+            ! bash: line 16: echo: write error: Invalid argument
         "#]],
     );
 }

@@ -55,7 +55,9 @@ fn a_prompt_is_filled_in_read_answered_and_understood() {
         tail -n 3 open/one/text
         echo 'He pays. ```json {"obols":"2"}```' > open/one/reply
         cat open/one/output.json
+        jq -c '.[] | [.path, .what]' open/one/repairs.json
         echo 'He pays {"obols":0}.' > open/one/reply
+        cat open/one/repairs.json
         cat open/one/output.json || jq -c '[.path, .message, .raw]' open/one/error.json
         echo '{"open_id":"one"}' > control/close.json
         jq -c .result result.json
@@ -71,6 +73,7 @@ fn a_prompt_is_filled_in_read_answered_and_understood() {
             output.json
             params
             rendered.json
+            repairs.json
             reply
             sections
             session.json
@@ -94,6 +97,8 @@ fn a_prompt_is_filled_in_read_answered_and_understood() {
             {
               "obols": 2
             }
+            ["obols","`2` was read as 2"]
+            []
             ["obols","0 is less than the minimum of 1","He pays {\"obols\":0}.\n"]
             {"closed":"one","was_open":true,"errors":[]}
             ! cat: open/one/text: Invalid argument

@@ -18,12 +18,14 @@ use acheron_vfs::Caller;
 const SPEC: &str = r#"{
     "layout": "acheron-1", "default_agent": "charon",
     "agents": {
-        "charon": { "projects": ["here"], "permissions": [{ "deny": ["invoke"], "path": "/agents/self/mounts/**" }] },
+        "charon": { "projects": ["here"], "permissions": [
+            { "deny": ["invoke"], "path": "/agents/self/mounts/**" },
+            { "ask": ["invoke"], "path": "/agents/self/slow/**" }] },
         "poor": { "limits": { "rounds": 1 } },
         "mute": { "model": { "kind": "script", "name": "mute.ndjson" } }
     },
     "projects": { "here": { "binds": { "/": { "path": ".", "read_only": true } } } },
-    "recall": { "store": "tiny" },
+    "recall": { "store": "tiny" }, "approvals": { "expires_seconds": 1 },
     "limits": { "signals_bytes": 1000, "mail_messages": 1 },
     "services": {
         "slow": { "command": ["/bin/sleep", "600"], "about": "Sleeps.", "operations": {
@@ -33,7 +35,7 @@ const SPEC: &str = r#"{
 }"#;
 
 /// A code, and what provokes it. `told FILE` shows the error that stands in a file.
-const PROVOKED: [(Code, &str); 21] = [
+const PROVOKED: [(Code, &str); 22] = [
     (Code::InvalidPayload, r#"echo '{"qury":"x"}' > search_code/control/search.json; told search_code/status.json"#),
     (Code::UnknownOperation, r#"echo '{"op":"fly"}' > search_code/control/invoke.json; told search_code/status.json"#),
     (
@@ -117,6 +119,11 @@ if got < 0: print("read:", os.strerror(ctypes.get_errno()))'"#,
         r#"for i in 1 2; do echo '{"to":"charon","body":"x"}' > mail/control/send.json; done; told mail/result.json"#,
     ),
     (Code::Fenced, r#"echo '{"lease":"q.gone"}' > queues/control/done.json; told queues/result.json"#),
+    (
+        Code::ApprovalExpired,
+        r#"echo '{"command":"echo {} > /agents/self/slow/control/nap.json; cat /agents/self/slow/result.json"}' > terminal/control/exec.json
+        jq -r .result.stdout terminal/result.json | jq -r '.error | "\(.code): \(.message)"'"#,
+    ),
     (Code::ProviderError, r#"echo hi > ../mute/chat/control/input; told ../mute/jobs/last/result.json"#),
     (Code::ExecutionFailed, r#"echo '{}' > broken/control/try.json; told broken/result.json"#),
     // Nobody can bring this about from outside: it takes a service with a bug.
@@ -249,6 +256,8 @@ fn every_refusal_says_what_and_why() {
         queue_full: the inbox would have 2 messages, and at most 1 are allowed: try again when some are dealt with, or have the operator raise `limits.mail_messages` in the mountspec
         # fenced
         fenced: this lease is not in force any more: its time was up, or it has ended; take an item again
+        # approval_expired
+        approval_expired: nobody decided within 1 s whether this may be done, so it was not done; that is not a denial: go on with other work, and call again if it is still needed
         # provider_error
         provider_error: the script mute.ndjson has no answer left for this message
         # execution_failed
@@ -257,4 +266,79 @@ fn every_refusal_says_what_and_why() {
         internal: the service panicked: on purpose
     "#]]
     .assert_eq(&seen);
+}
+
+/// Arguments that fit the schema of their operation and are wrong all the same.
+const WRONG: &str = r#"
+    agents/create {"agent_id":"A B"}
+    memory/create {"kind":" ","content":"x"}
+    memory/create {"kind":"note","content":"x","tags":[""]}
+    memory/create {"kind":"note","content":"x","name":"A B"}
+    memory/create {"kind":"note","content":"x","supersedes":["../x"]}
+    memory/load {"memory_path":"../x"}
+    memory/mutate {"memory_path":"/agents/self/memory/items/a"}
+    memory/mutate {"memory_path":"/agents/self/memory/items/a","content":"x","append":"y"}
+    memory/versions {"memory_path":"/agents/self/memory/items/a","limit":0}
+    memory/search {"query":"x","limit":0}
+    memory/search {"query":"x","cursor":"somewhere"}
+    memory/summarize {"memory_paths":[]}
+    memory/summarize {"memory_paths":["/agents/self/memory/items/a"],"into":"/agents/self/memory/items/a"}
+    mounts/bind {"bind_path":"/meta/x","target_path":"/global"}
+    phases/run {"query":" ","session_id":"a"}
+    phases/run {"query":"q","session_id":"../a"}
+    phases/export_session {"session_id":"a/b"}
+    phases/repair_session {"session_id":""}
+    phases/clear_session {"session_id":"a/b"}
+    prompts/render {"prompt":"noslash"}
+    prompts/open {"prompt":"review/change","time_limit_ms":0}
+    prompts/parse {"reply":"x"}
+    prompts/override_upsert {"prompt":"review/change","file":{"version":99,"ns":"review","prompt_key":"change","tag":"latest"}}
+    prompts/override_upsert {"prompt":"review/change","file":{"version":2,"ns":"review","prompt_key":"change","tag":"LATEST"}}
+    recall/new {"conversation":"a/b"}
+    recall/turn {"message":" "}
+    recall/turn {"message":"x","conversation":"../a"}
+    recall/archive {"conversation":"a/b"}
+    recall/read {"name":" "}
+    recall/write {"path":"../x.md","text":"x"}
+    recall/rename {"name":"x","to":"y"}
+    recall/consolidate {"since":"yesterday"}
+    recall/apply {"run":"../x"}
+    search_code/search {"query":""}
+    sub_brains/upsert {"brain":"A B","about":"x"}
+    symbols/search {"query":"x","k":0}
+    symbols/list {"limit":51}
+    symbols/put {"body":{"name":"nobody"}}
+    symbols/update {"body":{"id":"x-y-001","macro":5}}
+    symbols/undo {"id":"x-y-001","changes":0}
+    symbols/undo {"id":"x-y-001","changes":1,"to_version":1}
+    symbols/import {}
+    symbols/import {"kits":{}}
+    symbols/import {"all_or_none":true,"catalogue":{"symbols":[{"id":"x-y-001"},{"name":"nobody"}]}}
+    terminal/exec {}
+    terminal/exec {"argv":[]}
+    terminal/exec {"argv":["ls"],"session_id":"s"}
+    terminal/exec {"command":"ls","session_id":"s","cwd":"/"}
+    terminal/create {"session_id":"a b"}
+    terminal/write {"session_id":"s"}
+    terminal/write {"session_id":"s","data_b64":"?"}
+    terminal/signal {"session_id":"s","name":"WAVE"}
+"#;
+
+/// What is known from the arguments alone fails the write, with its sentence in `status.json`, and no job begins.
+#[test]
+fn what_the_arguments_alone_tell_fails_the_write() {
+    let house = TestHost::of(r#"{"layout": "acheron-1", "agents": {"charon": {}}}"#);
+    let said = house.says(&format!(
+        r#"cd agents/self
+        while read -r call arguments; do
+            [ -n "$call" ] || continue
+            service=${{call%/*}}; operation=${{call#*/}}
+            echo "$arguments" 2> /dev/null > $service/control/$operation.json && echo "$call takes $arguments"
+            jq -r 'select(.error.code != "invalid_payload" or .error.message == "") | "\(.operation) is told as \(.error)"' $service/status.json
+        done <<'WRONG'
+{WRONG}
+WRONG
+        ls jobs | grep -c ^job-"#
+    ));
+    assert_eq!(said, "0\n");
 }

@@ -20,12 +20,27 @@ pub struct Served {
 impl Served {
     /// Runs `acheron serve` with these words beside.
     pub fn begin(house: &TestHost, words: &[&str]) -> Served {
+        Served::at(house, "127.0.0.1:0", words)
+    }
+
+    /// The same at this address.
+    pub fn at(house: &TestHost, listen: &str, words: &[&str]) -> Served {
         let mut command = Command::new(PROGRAM);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--state"]).arg(house.state()).args(words);
+        command.args(["serve", "--listen", listen, "--state"]).arg(house.state()).args(words);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
         Served { child, url: url.trim().to_owned() }
+    }
+
+    /// Runs `acheron serve --9p` on a free port.
+    pub fn ninep(house: &TestHost) -> Served {
+        let mut command = Command::new(PROGRAM);
+        command.args(["serve", "--9p", "tcp:127.0.0.1:0", "--state"]).arg(house.state());
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Served { child, url: address.trim().replace("tcp:", "tcp://") }
     }
 
     pub fn address(&self) -> &str {

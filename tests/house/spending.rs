@@ -1,7 +1,6 @@
 //! Models as all services ask them: what a server was asked is what the agent has spent, prompt and answer go into the window
 //! together, and every kind of model means the same to every service.
 
-use parking_lot::{Condvar, Mutex};
 use serde_json::{Value, json};
 
 use crate::model_server::FakeModelServer;
@@ -110,20 +109,6 @@ fn whichever_service_uses_up_four_fifths_of_the_budget_an_event_tells_of_it_once
     }
 }
 
-/// A server that answers nobody until `/open` was asked for.
-fn gated() -> FakeModelServer {
-    let open = (Mutex::new(false), Condvar::new());
-    FakeModelServer::start(move |path, _| {
-        let mut is_open = open.0.lock();
-        if path == "/open" {
-            *is_open = true;
-            open.1.notify_all();
-        }
-        open.1.wait_while(&mut is_open, |is_open| !*is_open);
-        reply()
-    })
-}
-
 /// Asks eight times at once, and lets the server answer when `refused` of them have been refused. Returns how often it was
 /// asked.
 fn at_once(host: &TestHost, server: &FakeModelServer, refused: usize) -> u64 {
@@ -147,14 +132,14 @@ fn at_once(host: &TestHost, server: &FakeModelServer, refused: usize) -> u64 {
 
 #[test]
 fn calls_at_the_same_time_cannot_overspend() {
-    let server = gated();
+    let server = FakeModelServer::gated(reply());
     let host = TestHost::of(&spec(&server, json!({"rounds": 3})));
     assert_eq!((at_once(&host, &server, 5), spent(&host)), (3, [3, 21, 15]));
 }
 
 #[test]
 fn tokens_and_money_are_reserved_before_they_are_spent() {
-    let server = gated();
+    let server = FakeModelServer::gated(reply());
     let spec = json!({"layout": "acheron-1", "agents": {"charon": {"budget": {"money": 1.0, "tokens": 100_000}}},
         "model": {"kind": "openai", "name": "m", "base_url": server.url,
             "prices": {"input_per_mtok": 0.0, "output_per_mtok": 150.0}}});

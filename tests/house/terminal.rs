@@ -35,6 +35,7 @@ fn a_command_runs_in_the_agents_sandbox() {
             [false,"timeout"]
             exactly one of `command` and `argv` is needed
             [true,true]
+            ! bash: line 10: echo: write error: Invalid argument
         "#]],
     );
 }

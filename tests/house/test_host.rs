@@ -78,6 +78,15 @@ impl TestHost {
         self.start();
     }
 
+    /// Takes the host down until [`start_again`](Self::start_again).
+    pub fn stop_for_a_while(&mut self) {
+        self.stop();
+    }
+
+    pub fn start_again(&mut self) {
+        self.start();
+    }
+
     fn spec_file(&self) -> PathBuf {
         self.dir.path().join("spec.json")
     }

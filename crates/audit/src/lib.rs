@@ -13,6 +13,7 @@
 
 mod chain;
 mod key;
+mod timeline;
 mod verify;
 
 use std::fmt;
@@ -21,6 +22,7 @@ use std::str::FromStr;
 
 pub use chain::{Chain, Record, digest};
 pub use key::{AuditKey, Head, Seam};
+pub use timeline::{TimelineLine, timeline_line};
 pub use verify::{Verdict, Verification};
 
 use acheron_base::{Error, Result};

@@ -44,6 +44,8 @@ pub enum Code {
     QueueFull,
     /// What the caller held, such as a lease, is not its own any more.
     Fenced,
+    /// Nobody decided in time about something that must be approved first. It was not done, and it was not denied.
+    ApprovalExpired,
     ProviderError,
     ExecutionFailed,
     Internal,
@@ -53,7 +55,7 @@ pub enum Code {
 
 impl Code {
     /// Every code with a name of its own, for tests and generated pages.
-    pub const ALL: [Code; 21] = [
+    pub const ALL: [Code; 22] = [
         Code::InvalidPayload,
         Code::UnknownOperation,
         Code::Forbidden,
@@ -72,6 +74,7 @@ impl Code {
         Code::QuotaExceeded,
         Code::QueueFull,
         Code::Fenced,
+        Code::ApprovalExpired,
         Code::ProviderError,
         Code::ExecutionFailed,
         Code::Internal,
@@ -110,6 +113,7 @@ impl Code {
             Code::QuotaExceeded => "quota_exceeded",
             Code::QueueFull => "queue_full",
             Code::Fenced => "fenced",
+            Code::ApprovalExpired => "approval_expired",
             Code::ProviderError => "provider_error",
             Code::ExecutionFailed => "execution_failed",
             Code::Internal => "internal",
@@ -136,6 +140,7 @@ impl Code {
             Code::Conflict | Code::Fenced => libc::ESTALE,
             Code::TooLarge => libc::EFBIG,
             Code::Busy | Code::QueueFull => libc::EAGAIN,
+            Code::ApprovalExpired => libc::EPERM,
             Code::Timeout => libc::ETIMEDOUT,
             Code::Cancelled => libc::ECANCELED,
             Code::Interrupted => libc::EINTR,
@@ -216,6 +221,7 @@ constructors! {
     quota_exceeded => QuotaExceeded,
     queue_full => QueueFull,
     fenced => Fenced,
+    approval_expired => ApprovalExpired,
     provider => ProviderError,
     failed => ExecutionFailed,
     internal => Internal,

@@ -16,7 +16,7 @@ use crate::world::Cartridge;
 use acheron_base::{Error, Result};
 
 /// The number of these rules. It grows by one whenever the same input would change a campaign in another way.
-pub const RULES: u32 = 6;
+pub const RULES: u32 = 7;
 
 /// Where a campaign notes what it is played by, so that no act has to read the whole journal for it.
 pub const MARK: &str = ".kernel/rules.json";

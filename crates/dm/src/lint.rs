@@ -158,7 +158,7 @@ const CLAIMS: [(&str, &str); 6] = [
     ("throw", r"(?i)\b\d*d20\s*\([^)]*\)[^\s]*(?:\s+vs\s+DC\s+\d+)?|\bDC\s+\d+"),
     (
         "end of a quest",
-        r"(?i)\bquest\s+(?:is|has been)\s+(?:now\s+)?(?:done|failed|complete|completed|over|finished)\b",
+        r"(?i)\bquest\b[^.!?\n]{0,60}?\b(?:is|are|has\s+been|have\s+been)\s+(?:now\s+|at\s+last\s+)?(?:done|failed|complete|completed|over|finished|fulfilled)\b|\b(?:completed?|completes|finish(?:es|ed)?|fulfil(?:s|led)?|fail(?:s|ed)?)\s+(?:the|a|your|this|that|his|her|their)\s+(?:\w+\s+){0,3}quest\b",
     ),
     ("quest", r"(?i)\bquest\b[^.!?\n]{0,60}?:\s*(?:done|failed|active|hidden|complete)\b"),
 ];

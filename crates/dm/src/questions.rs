@@ -3,9 +3,10 @@
 use crate::engine::Engine;
 use crate::md;
 use crate::refs::normal;
-use crate::world::Cartridge;
+use crate::world::{Cartridge, ClockSpec};
 
 const PAGE: &str = "QUESTIONS.md";
+const CLOCKS: &str = "lore/MECHANICS/CLOCKS.md";
 const INDICATORS: &str = "lore/MECHANICS/INDICATORS.md";
 
 /// A row of the index.
@@ -41,7 +42,7 @@ pub fn index(engine: &Engine) -> Vec<QuestionEntry> {
     .collect()
 }
 
-/// The page that answers a question: an indicator of this world by its name, else the best row of the index.
+/// The page that answers a question: an indicator of this world by its name, else the best row of the index, else a clock.
 pub fn find(question: &str, world: &Cartridge) -> FoundAnswer {
     let question = format!(" {} ", normal(question));
     if let Some(found) = indicator(&question, world) {
@@ -68,13 +69,13 @@ pub fn find(question: &str, world: &Cartridge) -> FoundAnswer {
             text: page(&entry.page),
             known: true,
         },
-        None => FoundAnswer {
+        None => clock(&question, world).unwrap_or_else(|| FoundAnswer {
             answer: "no page of the rules speaks of that; ask about checks, headers, fights, talk, rest, maps or saves"
                 .into(),
             page: format!("engine/{PAGE}"),
             text: page(PAGE),
             known: false,
-        },
+        }),
     }
 }
 
@@ -93,4 +94,16 @@ fn indicator(question: &str, world: &Cartridge) -> Option<FoundAnswer> {
         text: text.clone(),
         known: true,
     })
+}
+
+/// What a clock that the HUD shows is, where the question names it. Its page also has the clocks that nobody sees, so the sentence
+/// is all that is told.
+fn clock(question: &str, world: &Cartridge) -> Option<FoundAnswer> {
+    let named = |own: &&ClockSpec| own.visible && question.contains(&format!(" {} ", normal(&own.id)));
+    let own = world.clocks.iter().find(named)?;
+    let moves = own.every.map_or_else(String::new, |minutes| format!(", one each {minutes} minutes"));
+    let answer =
+        format!("{} is a clock of {} segments{moves}; when it is full its event comes about", own.id, own.segments);
+    let page = format!("cartridges/{}/{CLOCKS}", world.id);
+    Some(FoundAnswer { text: answer.clone(), answer, page, known: true })
 }

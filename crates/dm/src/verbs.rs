@@ -204,8 +204,11 @@ pub fn verb(body: &str) -> Option<(Verb, String)> {
     }
     // A judgement of somebody may stand anywhere: "whether Maud is lying".
     let read = ["is lying", "reads the face", "true intentions", "what she hides", "what he hides", "what they hide"];
+    // "Is Maud lying?"
+    let judged = ["is ", "are "].iter().any(|word| rest.starts_with(word))
+        && [" lying", " honest", " telling the truth"].iter().any(|end| rest.ends_with(end));
     match best {
-        Some((_, Verb::Look | Verb::Talk, _)) | None if read.iter().any(|phrase| rest.contains(phrase)) => {
+        Some((_, Verb::Look | Verb::Talk, _)) | None if judged || read.iter().any(|phrase| rest.contains(phrase)) => {
             Some((Verb::Read, rest))
         }
         best => best.map(|(_, verb, after)| (verb, after)),

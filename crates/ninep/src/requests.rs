@@ -166,7 +166,8 @@ impl View {
         check_name(&name)?;
         let below = join(path, &name);
         let (dir, quick) = (dir.clone(), dir.is_quick(NameQuery::One));
-        let found = maybe_blocking(quick, move || Ok(dir.lookup(&name))).await?;
+        let caller = fid.caller.clone();
+        let found = maybe_blocking(quick, move || Ok(dir.lookup_for(&caller, &name))).await?;
         let shown = found.filter(|node| self.tree.shows(&fid.caller, &below, node));
         let node = shown.ok_or_else(|| Error::not_found(format!("there is no `{below}`")))?;
         Ok((below.into(), node))

@@ -73,6 +73,7 @@ impl Store {
         OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
         let mut conn = connect(&path, busy_timeout)?;
         conn.pragma_update(None, "journal_mode", "wal")?;
+        keep_before(&conn, dir, migrations.len())?;
         schema::migrate(&mut conn, migrations)?;
         let writer = writer::Writer::start(conn)?;
         let readers = readers::Readers::new(path.clone(), busy_timeout);
@@ -179,6 +180,29 @@ impl Drop for OpenStore {
     }
 }
 
+/// Copies a database of an earlier schema before it is migrated, beside it; a copy of an even earlier one goes.
+fn keep_before(conn: &Connection, dir: &Path, newest: usize) -> Result<()> {
+    let version = schema::version(conn)?;
+    if version == 0 || version >= newest {
+        return Ok(());
+    }
+    let name = format!("{BEFORE}{version}");
+    backup::copy(conn, &dir.join(&name)).map_err(|error| {
+        let said = format!("the database could not be copied before its migration: {}", error.message);
+        Error::new(error.code, said)
+    })?;
+    for entry in std::fs::read_dir(dir)?.flatten() {
+        let other = entry.file_name();
+        if other.to_str().is_some_and(|other| other.starts_with(BEFORE) && other != name) {
+            std::fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// The name of a copy from before a migration begins so; the schema follows.
+pub const BEFORE: &str = "acheron.db.schema-";
+
 /// The database in a state directory.
 pub const FILE: &str = "acheron.db";
 
@@ -205,6 +229,13 @@ pub fn faults(dir: &Path, newest: usize) -> Result<Option<Vec<String>>> {
 /// Reads the database of a state directory, whether or not a daemon uses it.
 pub fn look_unlocked<T>(dir: &Path, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
     work(&connect_unlocked(dir)?)
+}
+
+/// Reads a database that nobody uses, such as a copy.
+pub fn look_file<T>(file: &Path, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+    let conn = connect(file, BUSY_TIMEOUT)?;
+    conn.pragma_update(None, "query_only", true)?;
+    work(&conn)
 }
 
 /// A read-only connection without the lock.

@@ -174,6 +174,12 @@ pub trait Dir: Send + Sync {
     /// The node called `name`, or `None` if there is no such name.
     fn lookup(&self, name: &str) -> Option<Node>;
 
+    /// The node called `name` for this caller, where it is another than for everybody. A server that keeps what it has looked
+    /// up for all callers, as a kernel does, does not ask this.
+    fn lookup_for(&self, _caller: &Caller, name: &str) -> Option<Node> {
+        self.lookup(name)
+    }
+
     /// Every name with its node, sorted by name.
     fn list(&self) -> Vec<(String, Node)>;
 
@@ -323,6 +329,12 @@ pub trait File: Send + Sync {
 
     /// Sends [`ChangeKind::Bytes`] when the bytes or the length have changed.
     fn notifier(&self) -> Option<&ChangeNotifier> {
+        None
+    }
+
+    /// Changes whenever bytes were added to the file, so that a follower need not look again and again; `None` for a file that
+    /// cannot tell.
+    fn growth(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
         None
     }
 

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use super::{Answer, Caller, File, Handle, Kind, Open, STARTED, Stat};
 use acheron_base::{Clock, Result};
@@ -27,14 +28,17 @@ struct LogState {
     half: usize,
     modified: SystemTime,
     clock: Clock,
+    /// Tells followers; there is none until the first comes.
+    growth: Option<watch::Sender<u64>>,
 }
 
 impl Log {
     /// A log that holds at most `limit` bytes; `clock` says when it grows.
     pub fn new(limit: usize, clock: Clock) -> Self {
         let (newest, older) = (Vec::new(), Vec::new());
-        let half = limit / 2;
-        Log(Arc::new(Mutex::new(LogState { newest, older, dropped: 0, before: 0, half, modified: STARTED, clock })))
+        let (half, growth) = (limit / 2, None);
+        let modified = STARTED;
+        Log(Arc::new(Mutex::new(LogState { newest, older, dropped: 0, before: 0, half, modified, clock, growth })))
     }
 
     /// Adds bytes at the end.
@@ -44,6 +48,9 @@ impl Log {
         state.modified = state.clock.now();
         if state.newest.len() > state.half {
             state.rotate();
+        }
+        if let Some(growth) = &state.growth {
+            growth.send_modify(|count| *count += 1);
         }
     }
 
@@ -108,6 +115,10 @@ impl File for Log {
         Stat { size: state.newest.len() as u64, modified: state.modified }
     }
 
+    fn growth(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.0.lock().growth.get_or_insert_with(|| watch::Sender::new(0)).subscribe())
+    }
+
     fn open(&self, _caller: &Caller, _how: Open) -> Result<Box<dyn Handle>> {
         Ok(Box::new(self.clone()))
     }
@@ -153,6 +164,16 @@ fn part(bytes: &[u8], offset: u64, size: usize) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_follower_is_told_of_growth() {
+        let log = Log::new(8, Clock::at(1));
+        log.append(b"a");
+        let mut growth = log.growth().unwrap();
+        assert!(!growth.has_changed().unwrap());
+        log.append(b"b");
+        growth.changed().await.unwrap();
+    }
 
     #[tokio::test]
     async fn the_older_part_is_a_second_file_and_offsets_stay_valid() {

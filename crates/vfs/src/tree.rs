@@ -260,7 +260,7 @@ impl Tree {
                 Some((at, _)) => return Err(not_a_directory(at)),
             };
             let here = format!("{}/{name}", at.last().map_or("", |(path, _)| path));
-            let Some(node) = dir.lookup(&name).filter(|node| self.shows(caller, &here, node)) else {
+            let Some(node) = dir.lookup_for(caller, &name).filter(|node| self.shows(caller, &here, node)) else {
                 let node = Err(not_found(&here));
                 let rest: Vec<&str> =
                     wanted.iter().rev().map(String::as_str).take_while(|name| *name != "..").collect();
@@ -344,6 +344,19 @@ impl Tree {
             true => Ok(dir.list().into_iter().filter_map(seen).take(most).collect()),
             false => Ok(found),
         }
+    }
+
+    /// The first `most` names after `after` in the directory at `path` that the caller may see: a listing page by page.
+    pub fn list_after(&self, caller: &Caller, path: &str, after: &str, most: usize) -> Result<Vec<Entry>> {
+        let (path, node) = self.find(caller, path)?;
+        let Node::Dir(dir) = node else { return Err(not_a_directory(&path)) };
+        let under = if path == "/" { "" } else { &path };
+        let seen = |(name, node): (String, Node)| {
+            let path = format!("{under}/{name}");
+            self.shows(caller, &path, &node).then_some(Entry { path, node })
+        };
+        let rest = dir.list().into_iter().skip_while(|(name, _)| name.as_str() <= after);
+        Ok(rest.filter_map(seen).take(most).collect())
     }
 }
 

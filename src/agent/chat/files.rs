@@ -6,6 +6,7 @@ use super::Chat;
 use super::input::NamedInputFile;
 use super::messages::{InputFile, ProgressFile, ReplyFile};
 use super::pending::NamedReplyFile;
+use super::rewind::RewindFile;
 use acheron_vfs::{Control, Listing, MessageFile, Node, line, live, text, waiting};
 
 const README: &str = "\
@@ -23,7 +24,9 @@ A conversation with the agent.
 - On one handle, `exec 3<>control/input; echo hi >&3; cat <&3`, a read returns the reply to that message.
 - `history.ndjson` has every turn: input, reply or error, and cost. `status.json` shows the current turn, the limits of a
   turn and of the agent (`limits`) and the usage of all turns (`spent`). A turn that reaches a limit ends with
-  `budget_exceeded`; an event is emitted at 80 %.
+  `budget_exceeded`; an event is emitted at 80 %. `attention` says whether the agent needs you: `approval`, `blocked` (its
+  last turn failed, or turns wait while it is paused), `stalled` (on one step for more than twice its median), `working`,
+  `idle` or `done`; `last` its last words; `context` the tokens of the last question and answer, and the window.
 - `echo > ../jobs/<job>/control/cancel` ends a turn.
 - `pending.json` is for programs that serve an agent whose model is `external`: it waits until a turn has no answer and shows
   the oldest. It is not listed, so that nothing hangs that only looks around. `control/reply.json` answers it
@@ -32,10 +35,13 @@ A conversation with the agent.
 
 const CONTROL: &str = "\
 - `input`: write a message to the agent. The agent itself cannot.
-- `input.json`: the same as an object with `input`. A `correlation_id` in `_meta` names its job; on the same handle the answer has
+- `input.json`: the same as an object with `input`. `session` with an `id` makes it a turn of a conversation of that name, which
+  remembers its own turns only. A `correlation_id` in `_meta` names its job; on the same handle the answer has
   `reply`, `error` and `spent`.
 - `reply`: the agent writes its reply, which ends its turn. From a program outside it answers the oldest turn.
 - `reply.json`: an object with `turn` and `reply` answers that turn and no other.
+- `rewind.json`: the operator brings the agent back to the end of a turn, by its `seq` in `history.ndjson`: an object with `to`. Its
+  view, its conversation and its memory come back together; `preview` only tells what would, `undo` takes the last one back.
 - `progress`: the agent writes a message before the end of its turn; reading it shows the last one.
 ";
 
@@ -48,6 +54,7 @@ impl Chat {
             .file("input.json", Control::new(Arc::new(NamedInputFile(self.clone()))))
             .file("reply", MessageFile::new(Arc::new(ReplyFile(self.clone()))))
             .file("reply.json", Control::new(Arc::new(NamedReplyFile(self.clone()))))
+            .file("rewind.json", Control::new(Arc::new(RewindFile(self.clone()))))
             .file("progress", MessageFile::new(Arc::new(ProgressFile(self.clone()))));
         let log = self.0.agent_runtime.history.log();
         Listing::default()

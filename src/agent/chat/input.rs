@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Chat, ChatMessage};
+use crate::agent::chat_session::ChatSession;
 use crate::agent::transcript::TurnSource;
 use crate::agent::turn;
 use crate::jobs::Job;
@@ -22,6 +23,8 @@ pub(super) struct NamedInputFile(pub Chat);
 #[serde(deny_unknown_fields)]
 struct NamedInput {
     input: String,
+    /// The conversation that it belongs to; the agent's main one otherwise.
+    session: Option<ChatSession>,
     #[serde(default, rename = "_meta")]
     meta: InputMeta,
 }
@@ -33,7 +36,7 @@ struct InputMeta {
 }
 
 impl NamedInputFile {
-    fn message(&self, context: &CommandContext, commands: &[Value]) -> Result<(ChatMessage, Option<String>)> {
+    fn message(&self, context: &CommandContext, commands: &[Value]) -> Result<(ChatMessage, NamedInput)> {
         let agent = &self.0.0.agent_runtime.agent;
         let [command] = commands else { return Err(Error::invalid("give one message in each write")) };
         let named = NamedInput::deserialize(command).map_err(|error| Error::invalid(error.to_string()))?;
@@ -42,8 +45,11 @@ impl NamedInputFile {
                 Err(Error::forbidden("input.json takes messages from others; write your answer to control/reply"))
             }
             from => {
-                let message = ChatMessage { source: TurnSource::Chat, text: named.input, from: from.clone() };
-                Ok((message, named.meta.correlation_id))
+                if let Some(session) = &named.session {
+                    session.check()?;
+                }
+                let message = ChatMessage { source: TurnSource::Chat, text: named.input.clone(), from: from.clone() };
+                Ok((message, named))
             }
         }
     }
@@ -59,12 +65,12 @@ impl CommandSink for NamedInputFile {
     }
 
     fn submit(&self, context: &CommandContext, commands: Vec<Value>) -> Answer<Vec<Arc<dyn Reply>>> {
-        let (message, name) = match self.message(context, &commands) {
+        let (message, named) = match self.message(context, &commands) {
             Ok(named) => named,
             Err(error) => return Answer::refuse(error),
         };
         let chat = self.0.clone();
-        self.0.say_as(message, name).map(move |job| {
+        self.0.say_as(message, named.session, named.meta.correlation_id).map(move |job| {
             chat.set_refusal(None);
             vec![Arc::new(ReplyFn(move || answer(&chat, &job))) as Arc<dyn Reply>]
         })

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use super::{Chat, ChatMessage};
 use crate::agent::transcript::TurnSource;
 use crate::agent::turn::{CurrentTurn, on_disk};
+use crate::agent::turn_steps;
 use crate::jobs::files;
 use crate::policy::{Principal, PrincipalCaller};
 use acheron_base::{Error, Result};
@@ -195,6 +196,7 @@ impl MessageSink for ProgressFile {
                     progress["said"] = text.as_str().into();
                 }
             });
+            turn_steps::said(&current.job, &text);
             current.progress.send_replace(Some(text));
             Arc::new(FixedReply(Bytes::from_static(b"said\n"))) as Arc<dyn Reply>
         });

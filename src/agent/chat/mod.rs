@@ -6,6 +6,7 @@ mod files;
 mod input;
 mod messages;
 mod pending;
+mod rewind;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +19,8 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::budget::{BudgetLimits, Spent};
+use super::chat_session::ChatSession;
+use super::pace::{AgentFacts, attention};
 use super::runtime::AgentRuntime;
 use super::transcript::TurnSource;
 use super::turn::{self, CurrentTurn};
@@ -27,11 +30,13 @@ use crate::events::Commit;
 use crate::jobs::{self, Call, Job};
 use crate::policy::{Principal, PrincipalCaller};
 use crate::service::runner::{CallQueue, JobWork, PlannedCall, RunWork, Work};
-use acheron_base::{Error, Result};
+use acheron_base::{Code, Error, Result};
 use acheron_vfs::{Answer, Caller};
 
 /// The service name of turns in the journal.
 pub const SERVICE: &str = jobs::TURN_SERVICE;
+/// The longest text of `last` in `status.json`, in characters.
+const LAST_WORDS: usize = 400;
 /// The most waiting turns per agent.
 const QUEUE: usize = 64;
 /// A turn may wait for events, but not forever.
@@ -142,11 +147,16 @@ impl Chat {
 
     /// Queues a turn. It is durable when the answer resolves.
     pub fn say(&self, message: ChatMessage) -> Answer<Arc<Job>> {
-        self.say_as(message, None)
+        self.say_as(message, None, None)
     }
 
-    /// The same with a name by which its job is found.
-    fn say_as(&self, message: ChatMessage, correlation_id: Option<String>) -> Answer<Arc<Job>> {
+    /// The same in a conversation beside the main one, with a name by which its job is found.
+    fn say_as(
+        &self,
+        message: ChatMessage,
+        session: Option<ChatSession>,
+        correlation_id: Option<String>,
+    ) -> Answer<Arc<Job>> {
         let text = message.text.trim_end_matches(['\n', '\r']);
         if text.trim().is_empty() {
             return Answer::refuse(Error::invalid("the message is empty"));
@@ -154,7 +164,10 @@ impl Chat {
         if let Err(error) = self.check_queue() {
             return Answer::refuse(error);
         }
-        let arguments = json!({"source": message.source, "input": text});
+        let mut arguments = json!({"source": message.source, "input": text});
+        if let Some(session) = session {
+            arguments["session"] = json!(session);
+        }
         let turn = self.queue_turn();
         let (chat, started) = (self.clone(), turn.started.clone());
         let announce = move |commit: &Commit<'_>, job: &Arc<Job>| chat.announce(commit, job, &started);
@@ -184,6 +197,7 @@ impl Chat {
             correlation_id,
             principal,
             arguments,
+            asks: false,
         }
     }
 
@@ -242,6 +256,7 @@ impl Chat {
         let current = Arc::new(CurrentTurn {
             job: job.clone(),
             source: serde_json::from_value(job.call.arguments["source"].clone()).unwrap_or(TurnSource::Chat),
+            session: serde_json::from_value(job.call.arguments["session"].clone()).ok(),
             input: job.call.arguments["input"].as_str().unwrap_or_default().to_owned(),
             settings: self.0.agent_runtime.settings(),
             spent: Mutex::default(),
@@ -256,6 +271,11 @@ impl Chat {
         self.0.agent_runtime.context.runtime.spawn(async move {
             job.end().await;
             chat.record(&job, &current).await;
+            if let Ok(checkpoints) = chat.0.agent_runtime.checkpoints()
+                && !job.was_deferred()
+            {
+                checkpoints.keep(&chat.0.agent_runtime.agent, chat.0.agent_runtime.history.seq()).await;
+            }
             drop(slot);
             drop(turn.place);
         });
@@ -328,7 +348,14 @@ impl Chat {
         })
     }
 
-    fn status(&self) -> Value {
+    /// The calls of the agent that wait for an approval.
+    fn waiting_for_approval(&self) -> usize {
+        let unfinished = self.0.agent_runtime.context.jobs.of(&self.0.agent_runtime.agent).unfinished();
+        unfinished.iter().filter(|job| job.now().state.name() == "waiting_for_approval").count()
+    }
+
+    /// `status.json`.
+    pub fn status(&self) -> Value {
         let agent_runtime = &self.0.agent_runtime;
         let settings = agent_runtime.settings();
         let refusal = self.0.refusal.lock().clone();
@@ -353,6 +380,18 @@ impl Chat {
             (None, Some((job_id, at_ms, error))) => (Some(job_id), Some(at_ms), error),
             (None, None) => (None, None, None),
         };
+        let now_ms = agent_runtime.context.clock.now_ms();
+        let pace = agent_runtime.pace.view();
+        let facts = AgentFacts {
+            approvals: self.waiting_for_approval(),
+            running: current.is_some(),
+            queued: jobs.len(),
+            paused: settings.paused,
+            failed: job_id.as_ref().map(|_| error.as_ref().is_some_and(|error| error.code != Code::Cancelled)),
+            pace,
+        };
+        let said = current.as_ref().and_then(|current| current.progress.borrow().clone());
+        let last = said.clone().or_else(|| agent_runtime.history.last().and_then(last_words));
         json!({
             "state": state,
             "job_id": job_id,
@@ -361,13 +400,22 @@ impl Chat {
             "error": refusal.or(error),
             "queued": jobs.len().saturating_sub(usize::from(current.is_some())),
             "input": current.as_ref().map(|current| current.input.clone()),
-            "said": current.as_ref().and_then(|current| current.progress.borrow().clone()),
+            "said": said,
+            "attention": attention(&facts, now_ms).name(),
+            "last": last.map(|text| text.chars().take(LAST_WORDS).collect::<String>()),
+            "step": pace.json(),
+            "context": {"tokens": pace.context, "window": settings.window},
             "model": settings.model.map_or("external".to_owned(), |model| model.name()),
             "limits": {"turn": settings.limits, "agent": settings.total},
             "deviations": agent_runtime.deviations.load(Ordering::SeqCst),
             "spent": self.spent(),
         })
     }
+}
+
+/// What an agent said last: its reply, or why there was none.
+fn last_words(entry: super::history::HistoryEntry) -> Option<String> {
+    entry.reply.or(entry.error.map(|error| error.message))
 }
 
 /// The job of a turn that has ended, when it did, and how it failed if it did.

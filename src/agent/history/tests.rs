@@ -4,7 +4,19 @@ use super::*;
 fn entry(job_id: &str, reply: Option<&str>) -> HistoryEntry {
     let (spent, total) = (Spent { rounds: 2, ..Spent::default() }, Spent { rounds: 7, ..Spent::default() });
     let (job_id, input, reply) = (job_id.to_owned(), "hi".to_owned(), reply.map(str::to_owned));
-    HistoryEntry { seq: 0, ts_ms: 1, job_id, source: TurnSource::Chat, input, reply, error: None, spent, total }
+    HistoryEntry {
+        seq: 0,
+        ts_ms: 1,
+        job_id,
+        source: TurnSource::Chat,
+        session: None,
+        input,
+        reply,
+        error: None,
+        spent,
+        total,
+        rewound: None,
+    }
 }
 
 #[test]
@@ -19,7 +31,7 @@ fn totals_and_numbers_outlive_the_host() {
     again.add(entry("job-3", Some("bye"))).unwrap();
     let last = again.last().unwrap();
     assert_eq!((last.seq, last.total.rounds), (3, 7));
-    assert_eq!(again.exchanges(), [("hi".to_owned(), "hello".to_owned()), ("hi".to_owned(), "bye".to_owned())]);
+    assert_eq!(again.exchanges(None), [("hi".to_owned(), "hello".to_owned()), ("hi".to_owned(), "bye".to_owned())]);
     assert!(again.has("job-2") && !again.has("job-9"));
 }
 
@@ -63,4 +75,25 @@ fn what_an_earlier_version_charged_beside_the_history_is_counted_once() {
     assert_eq!(rounds(&again), 9);
     again.add(entry("job-2", None)).unwrap();
     assert_eq!(rounds(&History::open(dir, Clock::real()).unwrap()), 7, "the next turn has counted it in");
+}
+
+#[test]
+fn a_conversation_remembers_its_own_turns_and_no_other_pushes_them_out() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = Arc::new(ConfinedDir::open(dir.path()).unwrap());
+    let history = History::open(dir.clone(), Clock::real()).unwrap();
+    let session = ChatSession { id: "s".to_owned(), directory: None, place: None };
+    let of = |name: &str, session: Option<&ChatSession>| HistoryEntry {
+        session: session.cloned(),
+        ..entry(name, Some(name))
+    };
+    history.add(of("main", None)).unwrap();
+    for number in 0..RECENT + 3 {
+        history.add(of(&format!("s{number}"), Some(&session))).unwrap();
+    }
+    for history in [history, History::open(dir, Clock::real()).unwrap()] {
+        assert_eq!(history.exchanges(None), [("hi".to_owned(), "main".to_owned())]);
+        let own = history.exchanges(Some(&session));
+        assert_eq!((own.len(), own[0].1.as_str()), (RECENT, "s3"));
+    }
 }

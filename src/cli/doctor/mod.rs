@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
+use super::here::here;
 use super::{CommandResult, check, mount, say};
 use findings::{DoctorFinding, Health};
 
@@ -27,7 +28,7 @@ pub struct DoctorArgs {
 
 impl DoctorArgs {
     pub fn run(self) -> CommandResult {
-        let here = std::env::current_dir()?;
+        let here = here()?;
         let spec = mount::spec(self.spec.as_deref(), &here);
         let faults = spec.as_ref().map(|spec| check::on_this_machine(spec, &here)).unwrap_or_default();
         let state = mount::state(self.state.as_deref(), spec.as_ref().ok(), &here)?;

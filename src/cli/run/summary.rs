@@ -4,14 +4,16 @@ use std::io::Write;
 use std::time::Duration;
 
 use crate::cli::{pasted, plain_text};
-use crate::host::runs::messages::{RunRecord, RunStarted};
+use crate::host::runs::messages::{RunRecord, RunStarted, RunView};
 
 /// The most files that are named.
 const NAMED: usize = 8;
 
-pub fn print(started: &RunStarted, record: &RunRecord, took: Duration) {
+/// `host` are the words by which a command means the same host.
+pub fn print(started: &RunStarted, record: &RunRecord, took: Duration, host: &str) {
     let mut stderr = std::io::stderr().lock();
-    for line in lines(started, record, took) {
+    let view = record.view.as_ref().map(|view| of_view(view, host)).unwrap_or_default();
+    for line in lines(started, record, took).into_iter().chain(view) {
         _ = writeln!(stderr, "{}", plain_text::for_stderr(&line));
     }
 }
@@ -50,6 +52,27 @@ fn lines(started: &RunStarted, record: &RunRecord, took: Duration) -> Vec<String
     let record = started.mount.join("agents").join(&started.agent).join("model/requests.ndjson");
     lines.push(format!("acheron: the record is {} while the host runs", pasted(&record)));
     lines
+}
+
+/// What is in the view, and the commands that show it and take it over.
+fn of_view(view: &RunView, host: &str) -> Vec<String> {
+    let name = &view.name;
+    let counts: Vec<String> =
+        view.counts.iter().filter(|(_, count)| *count > 0).map(|(what, count)| format!("{count} {what}")).collect();
+    if counts.is_empty() {
+        return vec![format!(
+            "acheron: nothing was changed in the view {name}; to remove it: acheron view discard{host} {name}"
+        )];
+    }
+    let held = match view.held {
+        0 => String::new(),
+        held => format!(", {held} held back until named"),
+    };
+    vec![
+        format!("acheron: the view {name} has {}{held}; this directory is unchanged", counts.join(", ")),
+        format!("acheron: to read it: acheron view diff{host} {name}"),
+        format!("acheron: to take it over: acheron view promote{host} {name}"),
+    ]
 }
 
 /// The hosts that were refused, and the line of the mountspec that would allow them.

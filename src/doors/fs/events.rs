@@ -1,14 +1,11 @@
-//! A file as a stream of events (`text/event-stream`): a log line by line, a value that is waited for as one event, any other
-//! file at each change.
+//! The events of one file: a log line by line, a value that is waited for as one event, any other file at each change. Used by
+//! `stream`, which sends them.
 
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream;
+use tokio::sync::watch;
 
-use crate::doors::listener::respond;
 use crate::doors::tree::{DoorTree, Wait};
 use acheron_base::{Error, Result};
 use acheron_vfs::Kind;
@@ -16,65 +13,61 @@ use acheron_vfs::Kind;
 /// The time between two looks at a file that cannot tell of its change: doubled as long as nothing happens.
 const SHORTEST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(1);
-/// A stream on which nothing happens says so, because something on the way may cut it otherwise.
-const ALIVE: Duration = Duration::from_secs(15);
 /// The largest file that is sent as one event, and the longest line.
 const MOST: usize = 4 << 20;
 
-/// Sends the events of one file.
-struct FileEvents {
+/// What happened to a file.
+pub enum FileChange {
+    /// Whole lines were added to a log, each with its newline, up to this offset.
+    Lines { lines: Bytes, end: u64 },
+    /// The contents, and how often they have changed; `None` for a value that does not change any more.
+    Value { value: Bytes, number: Option<u64> },
+}
+
+/// The events of one file.
+pub struct FileEvents {
     tree: DoorTree,
-    path: String,
+    pub path: String,
     kind: Kind,
     /// The bytes of a log that were sent.
     offset: u64,
     line: Vec<u8>,
+    growth: Option<watch::Receiver<u64>>,
     last: Option<Bytes>,
     number: u64,
-    ended: bool,
-}
-
-/// The stream of a file; a log from `offset`.
-pub fn stream(tree: DoorTree, path: String, kind: Kind, offset: u64) -> Response {
-    let state = FileEvents { tree, path, kind, offset, line: Vec::new(), last: None, number: 0, ended: false };
-    let pieces = stream::unfold(state, |mut state| async move {
-        if state.ended {
-            return None;
-        }
-        let piece = match tokio::time::timeout(ALIVE, state.next()).await {
-            Ok(Ok(piece)) => piece,
-            Ok(Err(error)) => {
-                state.ended = true;
-                let said = serde_json::to_string(&error).unwrap_or_default();
-                event("error", None, said.as_bytes())
-            }
-            Err(_) => Bytes::from_static(b": waiting\n\n"),
-        };
-        Some((Ok::<_, std::convert::Infallible>(piece), state))
-    });
-    let headers = [("content-type", "text/event-stream"), ("x-accel-buffering", "no")];
-    respond(200, &headers, Body::from_stream(pieces))
+    pub ended: bool,
 }
 
 impl FileEvents {
-    /// The next events. May be dropped and called again.
-    async fn next(&mut self) -> Result<Bytes> {
+    /// The events of a file; of a log, those after `offset`.
+    pub fn new(tree: DoorTree, path: String, kind: Kind, offset: u64) -> FileEvents {
+        let (line, growth, last) = (Vec::new(), None, None);
+        FileEvents { tree, path, kind, offset, line, growth, last, number: 0, ended: false }
+    }
+
+    /// The next event. May be dropped and called again.
+    pub async fn next(&mut self) -> Result<FileChange> {
         match self.kind {
             Kind::Log => self.lines().await,
             Kind::Waiting => {
                 let bytes = self.tree.read(&self.path, MOST + 1, Wait::UntilReady).await?;
                 self.ended = true;
-                whole(&bytes)?;
-                Ok(event("value", None, &bytes))
+                Ok(FileChange::Value { value: whole(bytes)?, number: None })
             }
             _ => self.change().await,
         }
     }
 
     /// Lines that were added to a log.
-    async fn lines(&mut self) -> Result<Bytes> {
+    async fn lines(&mut self) -> Result<FileChange> {
+        if self.growth.is_none() {
+            self.growth = self.tree.growth(&self.path).await?;
+        }
         let mut pause = SHORTEST;
         loop {
+            if let Some(growth) = &mut self.growth {
+                growth.mark_unchanged(); // what comes after this is seen by the read, or wakes
+            }
             let file = self.tree.open(&self.path).await?;
             if file.entry.size < self.offset {
                 // The log was rotated: it begins again.
@@ -86,37 +79,33 @@ impl FileEvents {
             if let Some(end) = self.line.iter().rposition(|byte| *byte == b'\n') {
                 let rest = self.line.split_off(end + 1);
                 let lines = std::mem::replace(&mut self.line, rest);
-                return Ok(self.numbered(&lines));
+                return Ok(FileChange::Lines { lines: lines.into(), end: self.offset - self.line.len() as u64 });
             }
             if self.line.len() > MOST {
                 return Err(Error::too_large(format!("a line has more than {MOST} bytes")));
             }
-            tokio::time::sleep(pause).await;
+            match &mut self.growth {
+                // A log that is gone does not grow; the next look says so.
+                Some(growth) => {
+                    if growth.changed().await.is_err() {
+                        tokio::time::sleep(LONGEST).await;
+                    }
+                }
+                None => tokio::time::sleep(pause).await,
+            }
             pause = (pause * 2).min(LONGEST);
         }
     }
 
-    /// Events for whole lines; the id of each is the offset after it.
-    fn numbered(&self, lines: &[u8]) -> Bytes {
-        let mut at = self.offset - (self.line.len() + lines.len()) as u64;
-        let mut all = Vec::new();
-        for line in lines.split_inclusive(|byte| *byte == b'\n') {
-            at += line.len() as u64;
-            all.extend_from_slice(&event("line", Some(at), line));
-        }
-        all.into()
-    }
-
     /// The contents when they differ from the last ones.
-    async fn change(&mut self) -> Result<Bytes> {
+    async fn change(&mut self) -> Result<FileChange> {
         let mut pause = SHORTEST;
         loop {
-            let bytes = self.tree.read(&self.path, MOST + 1, Wait::UntilReady).await?;
-            whole(&bytes)?;
+            let bytes = whole(self.tree.read(&self.path, MOST + 1, Wait::UntilReady).await?)?;
             if self.last.as_ref() != Some(&bytes) {
                 self.last = Some(bytes.clone());
                 self.number += 1;
-                return Ok(event("value", Some(self.number), &bytes));
+                return Ok(FileChange::Value { value: bytes, number: Some(self.number) });
             }
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(LONGEST);
@@ -124,23 +113,9 @@ impl FileEvents {
     }
 }
 
-fn whole(bytes: &Bytes) -> Result<()> {
+fn whole(bytes: Bytes) -> Result<Bytes> {
     match bytes.len() > MOST {
         true => Err(Error::too_large(format!("a file that is sent as an event has at most {MOST} bytes"))),
-        false => Ok(()),
+        false => Ok(bytes),
     }
-}
-
-/// One event. A newline at the end of the data is left out.
-fn event(name: &str, id: Option<u64>, data: &[u8]) -> Bytes {
-    let text = String::from_utf8_lossy(data);
-    let mut event = format!("event: {name}\n");
-    if let Some(id) = id {
-        event.push_str(&format!("id: {id}\n"));
-    }
-    for line in text.strip_suffix('\n').unwrap_or(&text).split('\n') {
-        event.push_str(&format!("data: {}\n", line.trim_end_matches('\r')));
-    }
-    event.push('\n');
-    event.into()
 }

@@ -8,6 +8,7 @@
 mod events;
 mod path;
 mod range;
+mod stream;
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -17,7 +18,6 @@ use axum::extract::{Extension, Request, State};
 use axum::http::request::Parts;
 use axum::response::Response;
 use axum::routing::any;
-use futures_util::stream;
 use serde_json::{Value, json};
 
 use super::listener::guard::empty;
@@ -29,7 +29,7 @@ use acheron_base::{Code, Error, Result};
 use acheron_vfs::Kind;
 use range::AskedRange;
 
-pub const DOOR: HttpDoor = HttpDoor { flag: "fs", prefix: "/fs", routes, shape: problem::shape };
+pub const DOOR: HttpDoor = HttpDoor { flag: "fs", prefix: "/fs", routes, shape: problem::shape, open: &[] };
 
 /// The largest write.
 const BODY: usize = 16 << 20;
@@ -97,11 +97,17 @@ fn number(request: &Parts, key: &str, usual: u64, most: u64) -> Result<u64> {
 
 async fn get(tree: &DoorTree, path: &str, request: &Parts) -> Result<Response> {
     let entry = tree.stat(path).await?;
+    let streamed = header(request, "accept").is_some_and(|accept| accept.contains("text/event-stream"));
+    if streamed && path == "/" {
+        return stream::of_files(tree, request).await;
+    }
+    if path::query(request.uri.query(), "stat")?.is_some() {
+        return Ok(respond(200, &[("content-type", "application/json")], shown(&entry).to_string()));
+    }
     if entry.kind == EntryKind::Directory {
         return list(tree, path, request).await;
     }
     let wait = number(request, "wait", WAIT, LONGEST_WAIT)?;
-    let streamed = header(request, "accept").is_some_and(|accept| accept.contains("text/event-stream"));
     if let (true, Some(kind)) = (streamed, entry.file) {
         // Opened once here, so that a refusal is an answer of its own.
         drop(tree.open(path).await?);
@@ -109,7 +115,7 @@ async fn get(tree: &DoorTree, path: &str, request: &Parts) -> Result<Response> {
             Some(id) => id.trim().parse().map_err(|_| Error::invalid("Last-Event-ID is a number"))?,
             None => number(request, "from", 0, u64::MAX)?,
         };
-        return Ok(events::stream(tree.clone(), path.to_owned(), kind, from));
+        return Ok(stream::of_file(tree.clone(), path.to_owned(), kind, from));
     }
     let file = tree.open(path).await?;
     if file.entry.has_true_size() {
@@ -155,7 +161,7 @@ fn sized(file: DoorFile, range: Option<&str>) -> Response {
     if status == 206 {
         headers.push(("content-range", &part));
     }
-    let pieces = stream::try_unfold((file, begin), move |(file, at)| async move {
+    let pieces = futures_util::stream::try_unfold((file, begin), move |(file, at)| async move {
         if at >= end {
             return Ok(None);
         }
@@ -186,7 +192,10 @@ async fn head(tree: &DoorTree, path: &str) -> Result<Response> {
 
 async fn list(tree: &DoorTree, path: &str, request: &Parts) -> Result<Response> {
     let most = number(request, "max", NAMES as u64, MOST_NAMES as u64)? as usize;
-    let mut entries = tree.list(path, most + 1).await?;
+    let mut entries = match path::query(request.uri.query(), "after")? {
+        Some(after) => tree.list_after(path, &after, most + 1).await?,
+        None => tree.list(path, most + 1).await?,
+    };
     let truncated = entries.len() > most;
     entries.truncate(most);
     let shown: Vec<Value> = entries.iter().map(shown).collect();

@@ -2,6 +2,7 @@
 //! written down. It ends when the rights of its caller end, and when the listener is closed.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Router;
@@ -11,13 +12,15 @@ use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use futures_util::StreamExt as _;
+use futures_util::future::Shared;
+use futures_util::{FutureExt as _, StreamExt as _};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::names::AllowedNames;
 use super::rate::RequestRate;
+use super::session::{self, SessionCookie};
 use super::{HttpDoor, problem, respond};
 use crate::doors::{DoorCaller, DoorContext};
 use acheron_base::Error;
@@ -38,6 +41,7 @@ pub struct Guard(Arc<GuardState>);
 struct GuardState {
     context: DoorContext,
     names: AllowedNames,
+    cookie: SessionCookie,
     doors: Vec<HttpDoor>,
     known: RequestRate,
     unknown: RequestRate,
@@ -48,10 +52,10 @@ struct GuardState {
 struct Refused(u16, Error, Option<u64>);
 
 impl Guard {
-    pub fn new(context: DoorContext, names: AllowedNames, doors: Vec<HttpDoor>) -> Guard {
+    pub fn new(context: DoorContext, names: AllowedNames, cookie: SessionCookie, doors: Vec<HttpDoor>) -> Guard {
         let (known, unknown) =
             (RequestRate::new(PER_SECOND, BURST), RequestRate::new(UNKNOWN_PER_SECOND, UNKNOWN_BURST));
-        Guard(Arc::new(GuardState { context, names, doors, known, unknown, under_way: Mutex::default() }))
+        Guard(Arc::new(GuardState { context, names, cookie, doors, known, unknown, under_way: Mutex::default() }))
     }
 
     /// The routes of all doors behind this guard.
@@ -68,19 +72,41 @@ impl Guard {
             .layer(middleware::from_fn_with_state(guard, pass))
     }
 
-    async fn admitted(&self, request: &Parts) -> Result<(DoorCaller, OwnedSemaphorePermit), Refused> {
+    /// The token that a request shows: in its header, or in the cookie of a browser whose page is ours.
+    fn token<'r>(&self, request: &'r Parts) -> Result<Option<&'r str>, Refused> {
+        let headers = &request.headers;
+        if headers.contains_key("authorization") {
+            return Ok(bearer(headers));
+        }
+        let Some(word) = self.0.cookie.word(text(headers, "cookie")) else { return Ok(None) };
+        let asked = session::BrowserRequest {
+            changes: !matches!(request.method.as_str(), "GET" | "HEAD"),
+            site: text(headers, "sec-fetch-site"),
+            origin: text(headers, "origin"),
+        };
+        match session::foreign(&asked) {
+            Some(why) => Err(self.refused("unknown client", request, Refused(403, Error::forbidden(why), None))),
+            None => Ok(Some(word)),
+        }
+    }
+
+    /// Lets a request pass, with its caller; without one if its path is open to all.
+    async fn admitted(&self, request: &Parts) -> Result<Option<(DoorCaller, OwnedSemaphorePermit)>, Refused> {
         let (state, headers) = (&*self.0, &request.headers);
         if let Some(why) = state.names.refusal(text(headers, "host"), text(headers, "origin")) {
             return Err(self.refused("unknown client", request, Refused(403, Error::forbidden(why), None)));
         }
         let now = state.context.ids.clock().now_ms();
-        let caller = match bearer(headers) {
+        let caller = match self.token(request)? {
             Some(word) => state.context.tokens.caller(word).await.map_err(|error| Refused(503, error, Some(1)))?,
             None => None,
         };
         let Some(caller) = caller else {
             if !state.unknown.take("", now) {
                 return Err(Refused(429, Error::busy("too many requests without a valid token"), Some(1)));
+            }
+            if state.doors.iter().any(|door| door.open.contains(&request.uri.path())) {
+                return Ok(None);
             }
             let why =
                 "this needs a token that is valid: `Authorization: Bearer ach_…`; `acheron token create` makes one";
@@ -97,7 +123,7 @@ impl Guard {
         let slots =
             state.under_way.lock().entry(name.clone()).or_insert_with(|| Arc::new(Semaphore::new(UNDER_WAY))).clone();
         match slots.try_acquire_owned() {
-            Ok(slot) => Ok((caller, slot)),
+            Ok(slot) => Ok(Some((caller, slot))),
             Err(_) => {
                 let why = format!("{UNDER_WAY} requests of {name} are under way");
                 Err(self.refused(&name, request, Refused(429, Error::busy(why), Some(1))))
@@ -113,6 +139,10 @@ impl Guard {
     }
 
     /// A refusal as the clients of that path read it.
+    fn answer(&self, path: &str, refused: Refused) -> Response {
+        session::harmless(self.shaped(path, refused))
+    }
+
     fn shaped(&self, path: &str, Refused(status, error, again): Refused) -> Response {
         let under = |door: &&HttpDoor| {
             path.strip_prefix(door.prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -125,31 +155,44 @@ impl Guard {
 async fn pass(State(guard): State<Guard>, request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let (mut head, body) = request.into_parts();
-    let (caller, slot) = match guard.admitted(&head).await {
+    let admitted = match guard.admitted(&head).await {
         Ok(admitted) => admitted,
-        Err(refused) => return guard.shaped(&path, refused),
+        Err(refused) => return guard.answer(&path, refused),
     };
-    let (ended, down) = (caller.ended.clone(), guard.0.context.down.clone());
+    head.extensions.insert(guard.0.cookie.clone());
+    let Some((caller, slot)) = admitted else {
+        return session::harmless(next.run(Request::from_parts(head, body)).await);
+    };
+    let (over, down) = (over(&caller), guard.0.context.down.clone());
     head.extensions.insert(caller);
     let response = tokio::select! {
         response = next.run(Request::from_parts(head, body)) => response,
-        () = ended.cancelled() => {
-            return guard.shaped(&path, Refused(401, Error::forbidden("the token was revoked"), None));
+        () = over.clone() => {
+            return guard.answer(&path, Refused(401, Error::forbidden("the token was revoked"), None));
         }
         () = down.cancelled() => {
-            return guard.shaped(&path, Refused(503, Error::unavailable("the listener was closed"), None));
+            return guard.answer(&path, Refused(503, Error::unavailable("the listener was closed"), None));
         }
     };
-    let mut response = until_ended(response, ended, down, slot);
-    response.headers_mut().insert("x-content-type-options", axum::http::HeaderValue::from_static("nosniff"));
-    response.headers_mut().entry("cache-control").or_insert(axum::http::HeaderValue::from_static("no-store"));
-    response
+    session::harmless(until_ended(response, over, down, slot))
+}
+
+/// The end of the rights of a caller.
+fn over(caller: &DoorCaller) -> Shared<Pin<Box<dyn Future<Output = ()> + Send>>> {
+    let (ended, lasts) = (caller.ended.clone(), caller.lasts);
+    let over: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+        match lasts {
+            Some(lasts) => _ = tokio::time::timeout(lasts, ended.cancelled_owned()).await,
+            None => ended.cancelled_owned().await,
+        }
+    });
+    over.shared()
 }
 
 /// A body that is streamed ends with the rights of its caller, and with the listener.
 fn until_ended(
     response: Response,
-    ended: CancellationToken,
+    over: impl Future<Output = ()> + Send + 'static,
     down: CancellationToken,
     slot: OwnedSemaphorePermit,
 ) -> Response {
@@ -159,7 +202,7 @@ fn until_ended(
     let (head, body) = response.into_parts();
     let over = async move {
         tokio::select! {
-            () = ended.cancelled_owned() => (),
+            () = over => (),
             () = down.cancelled_owned() => (),
         }
     };

@@ -7,6 +7,7 @@ pub mod guard;
 pub mod names;
 pub mod problem;
 mod rate;
+pub mod session;
 
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ use acheron_http::router::{RouterLimits, RouterListener, serve_router, tls_from_
 use guard::Guard;
 use names::AllowedNames;
 use problem::RefusalShape;
+use session::SessionCookie;
 
 /// How long the body of a request may take.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -40,6 +42,8 @@ pub struct HttpDoor {
     pub routes: fn(DoorContext) -> Router,
     /// How its clients read refusals.
     pub shape: RefusalShape,
+    /// Paths that it answers without a token too: there is no caller then, and it must tell nothing.
+    pub open: &'static [&'static str],
 }
 
 /// Where and how to listen.
@@ -64,6 +68,8 @@ pub struct ListenOptions {
 /// A listener that is open. Dropping it ends everything at once.
 pub struct OpenListener {
     pub url: String,
+    /// The flags of the doors that are served.
+    pub doors: Vec<&'static str>,
     listener: RouterListener,
     stop: CancellationToken,
 }
@@ -88,9 +94,11 @@ pub fn open(context: DoorContext, doors: &[HttpDoor], options: &ListenOptions) -
     let context = DoorContext { down: stop.clone(), ..context };
     let scheme = if tls.is_some() { "https" } else { "http" };
     let names = AllowedNames::new(scheme, address, &options.names);
-    let guard = Guard::new(context.clone(), names, doors.clone());
+    let cookie = SessionCookie::new(address.port(), tls.is_some());
+    let guard = Guard::new(context.clone(), names, cookie, doors.clone());
     let listener = serve_router(listener, tls, guard.router(context), RouterLimits::default())?;
-    Ok(OpenListener { url: format!("{scheme}://{address}"), listener, stop })
+    let doors = doors.iter().map(|door| door.flag).collect();
+    Ok(OpenListener { url: format!("{scheme}://{address}"), doors, listener, stop })
 }
 
 fn chosen(doors: &[HttpDoor], named: &[String]) -> Result<Vec<HttpDoor>> {

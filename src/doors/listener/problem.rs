@@ -14,7 +14,7 @@ pub fn status(code: Code) -> u16 {
     match code {
         Code::InvalidPayload | Code::UnknownOperation => 400,
         Code::BudgetExceeded => 402,
-        Code::Forbidden | Code::ReadOnly => 403,
+        Code::Forbidden | Code::ReadOnly | Code::ApprovalExpired => 403,
         Code::NotFound => 404,
         Code::AlreadyExists | Code::Conflict | Code::Cancelled | Code::Fenced => 409,
         Code::TooLarge => 413,

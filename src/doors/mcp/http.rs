@@ -19,7 +19,7 @@ use crate::doors::listener::{HttpDoor, problem};
 use crate::doors::{DoorCaller, DoorContext};
 use acheron_base::Error;
 
-pub const DOOR: HttpDoor = HttpDoor { flag: "mcp", prefix: "/mcp", routes, shape: problem::shape };
+pub const DOOR: HttpDoor = HttpDoor { flag: "mcp", prefix: "/mcp", routes, shape: problem::shape, open: &[] };
 
 /// The header of the sessions of the old world.
 const SESSION: &str = "mcp-session-id";

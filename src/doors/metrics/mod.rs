@@ -14,7 +14,7 @@ use super::{DoorCaller, DoorContext};
 use crate::agent::tools::EntryKind;
 use acheron_base::{Error, Result};
 
-pub const DOOR: HttpDoor = HttpDoor { flag: "metrics", prefix: "/metrics", routes, shape: problem::shape };
+pub const DOOR: HttpDoor = HttpDoor { flag: "metrics", prefix: "/metrics", routes, shape: problem::shape, open: &[] };
 
 /// The most agents with figures of their own: each is a label.
 const AGENTS: usize = 200;

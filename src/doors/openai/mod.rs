@@ -26,7 +26,7 @@ use acheron_base::{Error, Result, quoted};
 use answer::{AnswerHead, EndedTurn};
 use request::TurnRequest;
 
-pub const DOOR: HttpDoor = HttpDoor { flag: "openai", prefix: "/v1", routes, shape };
+pub const DOOR: HttpDoor = HttpDoor { flag: "openai", prefix: "/v1", routes, shape, open: &[] };
 
 /// The largest request: clients send the whole conversation.
 const BODY: usize = 32 << 20;

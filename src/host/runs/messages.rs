@@ -46,6 +46,9 @@ pub struct ProgramRequest {
     /// The hosts that it needs with a log-in of its own.
     #[serde(default)]
     pub login_hosts: Vec<String>,
+    /// Whether it works in a view of the directory.
+    #[serde(default)]
+    pub view: bool,
 }
 
 /// From the host to the command.
@@ -91,6 +94,19 @@ pub struct RunRecord {
     pub connections: u64,
     /// Hosts that the program asked for and did not get.
     pub refused_hosts: Vec<RefusedHost>,
+    /// The view that it worked in.
+    #[serde(default)]
+    pub view: Option<RunView>,
+}
+
+/// What a program has left in its view.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunView {
+    pub name: String,
+    /// The number of changes of each kind, `removed` first.
+    pub counts: Vec<(String, u64)>,
+    /// How many of them are held back.
+    pub held: u64,
 }
 
 /// A host that a program asked for and did not get.

@@ -86,6 +86,18 @@ pub fn operator_mail(host: &HostState) -> Result<Arc<dyn Serve>> {
     typed(mail::of_operator(host))
 }
 
+/// What carries mail from and to other hosts.
+#[cfg(feature = "fabric")]
+pub fn mail_carrier(host: &HostState, link: &acheron_nats::Link) -> services::mail::carrier::MailCarrier {
+    mail::carrier(host, link)
+}
+
+/// The queues that all hosts share are behind this connection from now on, or behind none.
+#[cfg(feature = "fabric")]
+pub fn share_queues(host: &HostState, link: Option<&acheron_nats::Link>) {
+    mail::share_queues(host, link);
+}
+
 /// What has to be done before the rows of an agent are removed. Blocks.
 pub fn before_purge(host: &HostState, agent: &str) -> Result<()> {
     host.shared.post.dead(&Address::Agent(agent.to_owned()))

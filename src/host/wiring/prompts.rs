@@ -7,7 +7,6 @@ use serde_json::json;
 use super::AgentEnv;
 use crate::host::upgrade;
 use crate::services::prompts::PromptsParts;
-use crate::services::prompts::override_store::OverrideStore;
 use crate::services::prompts::service::{ChooseModel, OpenProject, OpenedProject};
 use acheron_base::{ConfinedDir, Error, Result};
 use acheron_prompts::names::clipped;
@@ -16,7 +15,7 @@ pub fn parts(env: &AgentEnv) -> Result<PromptsParts> {
     let host = &env.host;
     Ok(PromptsParts {
         library: host.shared.prompts.clone(),
-        overrides: Arc::new(OverrideStore::new(ConfinedDir::create(host.paths.state.join("prompts/overrides"))?)),
+        overrides: host.shared.prompts.overrides_in(&host.paths.state.join("prompts/overrides"))?,
         home: env.home.join("prompts"),
         room: env.room(),
         agent: env.agent.clone(),

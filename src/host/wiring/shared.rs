@@ -83,7 +83,10 @@ impl SharedServices {
         runtimes.trust(spec);
         let requests = Arc::new(RequestLogs::open(store.clone(), clock.clone())?);
         let post = Post::open(store.clone(), event_logs.clone(), quotas.clone(), clock.clone())?;
-        let queues = Queues::new(store.clone(), quotas.clone(), clock.clone());
+        let queues = {
+            let shared = spec.fabric.as_ref().map(|fabric| fabric.queues.as_slice()).unwrap_or_default();
+            Queues::new(store.clone(), quotas.clone(), clock.clone(), shared)
+        };
         let shared = SharedServices {
             post,
             queues,

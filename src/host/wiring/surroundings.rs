@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{AgentEnv, sandbox_rules};
-use crate::host::{HostState, binds, network, protected_paths, sandbox_level, system_paths, upgrade};
+use crate::host::{HostState, binds, network, protected_paths, sandbox_level, system_paths, upgrade, views};
 use crate::policy::{self, Principal};
 use crate::services::terminal::{self, FindSurroundings, Look, Surroundings};
 use crate::spec::{ProjectDir, ServedBy};
@@ -74,6 +74,12 @@ pub fn surroundings(host: &HostState, agent: &str, look: Look) -> Result<Surroun
             links.push(Link { path: binding.bind_path.into(), to: binding.target_path.into() });
         }
         let Some(project) = current.projects.get(id) else { continue };
+        let view = views::source(host, agent, id)?;
+        if view.is_some() && binds::hides(project, &host.paths.here) {
+            return Err(Error::unavailable(format!(
+                "there is no view of project {id}: a bind of it stands over a directory that is not there"
+            )));
+        }
         // A view that cannot be composed of mounts is served by our own mount.
         if let Some(mount) = host.mount.get().filter(|_| binds::hides(project, &host.paths.here)) {
             let source = mount.mountpoint().join("projects").join(id).join("fs");
@@ -84,12 +90,18 @@ pub fn surroundings(host: &HostState, agent: &str, look: Look) -> Result<Surroun
         for (at, bind) in &project.binds {
             // One that could not be opened when it was bound is not there.
             let Some(source) = host.projects.source(id, at) else { continue };
+            // With a view, what is written goes there, and nothing else of the project is written.
+            let (source, read_only) = match (&view, at.trim_matches('/').is_empty()) {
+                (Some(view), true) => (view.clone(), false),
+                (Some(_), false) => (source, true),
+                (None, _) => (source, bind.read_only),
+            };
             projects.push(ProjectDir {
                 project: id.clone(),
                 at: at.clone(),
                 source: source.path,
                 id: Some(source.id),
-                read_only: bind.read_only,
+                read_only,
                 served_by: Some(ServedBy::Kernel),
             });
         }

@@ -1,6 +1,7 @@
 use serde_json::Value;
 
 use super::*;
+use crate::contract::Effect;
 use crate::policy::Principal;
 use crate::state::TestStore;
 use acheron_base::Random;
@@ -28,6 +29,7 @@ fn call(effect: Effect, number: usize) -> Call {
         correlation_id: Some(format!("mine-{number}")),
         principal: Principal::Operator,
         arguments: Value::Null,
+        asks: false,
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::JobRunner;
-use super::write::status_path;
+use super::write::{ended_record, status_path};
 use crate::events::{Commit, EventLog, commit};
 use crate::jobs::{Job, JobSnapshot, JobState, stored_result};
-use crate::state::jobs as journal;
+use crate::state::{audit, jobs as journal};
 use acheron_base::{Error, Result, failpoint};
 use acheron_store::Written;
 
@@ -33,6 +33,7 @@ impl JobRunner {
             if !journal::settle(commit.tx(), &job.id, JobState::Done, Some(&stored), None, at_ms)? {
                 return Err(Error::internal(format!("the journal has no running job {}", job.id)));
             }
+            audit::note(commit.tx(), &ended_record(&job, JobState::Done, at_ms));
             let outcome = Some(Arc::new(Ok(result.clone())));
             let now = JobSnapshot { state: JobState::Done, updated_at_ms: at_ms, outcome, ..job.now() };
             let status = serde_json::to_value(job.status(&now)).unwrap_or_default();

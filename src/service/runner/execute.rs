@@ -9,19 +9,18 @@ use std::task::{Context, Waker};
 use futures_util::FutureExt;
 use serde_json::Value;
 
-use super::write::status_path;
+use super::write::{ended_record, status_path};
 use super::{CallQueue, JobRunner, RunWork};
-use crate::contract::Effect;
 use crate::events::EventLog;
 use crate::jobs::{Job, JobSnapshot, JobState, final_state, row};
-use crate::state::audit::{self, Record};
+use crate::state::audit;
 use crate::state::{file_plans, jobs as journal};
 use acheron_base::{Code, Error, Result, failpoint};
 
 impl JobRunner {
     pub(super) fn run(self: &Arc<Self>, queue: &Arc<CallQueue>, job: Arc<Job>, log: Arc<EventLog>, work: RunWork) {
         // Any other is begun by the thread that writes, which must not work for it.
-        let quick = work.quick && job.call.effect == Effect::Read;
+        let quick = work.quick && !job.call.is_journaled();
         let mut running = Box::pin(self.clone().run_to_end(queue.clone(), job, log, work));
         // Most quick calls finish at the first poll. Otherwise the spawned task polls again, so this waker may do
         // nothing.
@@ -31,7 +30,13 @@ impl JobRunner {
         self.runtime.spawn(running);
     }
 
-    async fn run_to_end(self: Arc<Self>, queue: Arc<CallQueue>, job: Arc<Job>, log: Arc<EventLog>, mut work: RunWork) {
+    pub(super) async fn run_to_end(
+        self: Arc<Self>,
+        queue: Arc<CallQueue>,
+        job: Arc<Job>,
+        log: Arc<EventLog>,
+        mut work: RunWork,
+    ) {
         let turn = work.turn.take();
         let slot = tokio::select! {
             biased;
@@ -63,7 +68,7 @@ impl JobRunner {
             it.attempt += 1;
             it.updated_at_ms = now;
         });
-        if job.call.effect != Effect::Read && !job.at_once {
+        if job.call.is_journaled() && !job.at_once {
             // Only then may it start: a job that is found queued after a crash runs, and one that has run must not run
             // again.
             let id = job.id.clone();
@@ -105,7 +110,7 @@ impl JobRunner {
 
     /// Makes the end of a job durable together with the event about it, then shows both. A read is not stored, and only a
     /// failed one is told.
-    async fn settle(&self, job: &Arc<Job>, log: &Arc<EventLog>, outcome: Result<Value>) {
+    pub(super) async fn settle(&self, job: &Arc<Job>, log: &Arc<EventLog>, outcome: Result<Value>) {
         if job.settled() {
             return self.jobs.ended(job); // with a change of its own: `end_with`
         }
@@ -114,12 +119,12 @@ impl JobRunner {
         if job.is_deferred() && now.state == JobState::Interrupted {
             return show(job, now); // the journal keeps it for the next start
         }
-        if (job.call.effect, now.state) == (Effect::Read, JobState::Done) {
+        if !job.call.is_journaled() && now.state == JobState::Done {
             show(job, now);
             log.wake();
             return self.jobs.ended(job);
         }
-        let change = (job.call.effect != Effect::Read).then(|| row(job, &now));
+        let change = job.call.is_journaled().then(|| row(job, &now));
         let (own, to) = (job.clone(), log.clone());
         let safe = log.commit(move |commit| {
             if own.has_decided() {
@@ -127,8 +132,7 @@ impl JobRunner {
             }
             if let Some(row) = change {
                 journal::settle(commit.tx(), &row.id, row.state, row.result.as_ref(), row.error.as_ref(), at_ms)?;
-                let ended = Record::new(at_ms, "ended").with("job", own.id.as_str());
-                audit::note(commit.tx(), &ended.with("outcome", now.state.name()));
+                audit::note(commit.tx(), &ended_record(&own, now.state, at_ms));
             }
             let (path, status) = (status_path(&own), serde_json::to_value(own.status(&now)).unwrap_or_default());
             // The event is there for everybody who sees that the job has ended.
@@ -143,7 +147,7 @@ impl JobRunner {
     }
 
     /// Ends a job in memory alone, because the state cannot be written.
-    fn show_unstored(&self, job: &Arc<Job>, fault: &Error) {
+    pub(super) fn show_unstored(&self, job: &Arc<Job>, fault: &Error) {
         tracing::error!(job = job.id, error = %fault, "the end of a job could not be stored");
         let error = Error::new(fault.code, format!("the result could not be stored: {fault}"));
         show(job, ended(job, Err(error), self.jobs.clock().now_ms()));

@@ -5,7 +5,6 @@
 use serde_json::Value;
 
 use super::JobRunner;
-use crate::contract::Effect;
 use crate::jobs::Job;
 use crate::state::file_plans;
 use acheron_base::confined_dir::{FileChange, FilePlan};
@@ -32,7 +31,7 @@ impl JobRunner {
             return Err(Error::internal(format!("{} changes files twice in one call", job.call.service)));
         }
         job.decide()?;
-        if job.call.effect == Effect::Read {
+        if !job.call.is_journaled() {
             return Ok(()); // it is not journaled
         }
         let plan = serde_json::to_string(plan).map_err(|error| Error::internal(error.to_string()))?;

@@ -4,11 +4,12 @@
 //!
 //! A call of effect `write` is a function of the transaction: its change, its row (already ended) and its event are one
 //! commit ([`write`]). Any other is a future: its intent is journaled, then it runs, then its end is journaled together
-//! with the event ([`execute`]).
+//! with the event ([`execute`]). A call that must be approved first is journaled and waits, whatever its effect ([`parked`]).
 
 mod end_with;
 mod execute;
 mod files;
+mod parked;
 mod queue;
 mod write;
 
@@ -18,13 +19,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::contract::Effect;
+use crate::approvals::Approvals;
 use crate::events::{Commit, EventLog, EventLogs, commit};
 use crate::jobs::{Call, Job, Jobs};
 use acheron_base::{Error, Result, failpoint};
 use acheron_store::Store;
 use acheron_vfs::Answer;
 
+pub use parked::{Deed, ParkedCall, PlannedAsk};
 pub use queue::CallQueue;
 
 /// The work of a job that awaits something.
@@ -47,6 +49,10 @@ pub type AcceptedFn = Box<dyn FnOnce(&Commit<'_>, &Arc<Job>) -> Result<()> + Sen
 pub enum Work {
     Write(WriteWork),
     Run(RunWork),
+    /// The operator decides first.
+    Ask(PlannedAsk),
+    /// It waits for the operator.
+    Parked(ParkedCall),
 }
 
 /// Work that is a future.
@@ -62,6 +68,7 @@ pub struct RunWork {
 pub struct JobRunner {
     pub jobs: Arc<Jobs>,
     pub event_logs: Arc<EventLogs>,
+    pub approvals: Arc<Approvals>,
     store: Store,
     runtime: tokio::runtime::Handle,
 }
@@ -103,7 +110,8 @@ impl JobRunner {
         store: Store,
         runtime: tokio::runtime::Handle,
     ) -> Arc<JobRunner> {
-        Arc::new(JobRunner { jobs, event_logs, store, runtime })
+        let approvals = Approvals::new(store.clone(), event_logs.clone(), jobs.ids().clone(), runtime.clone());
+        Arc::new(JobRunner { jobs, event_logs, approvals, store, runtime })
     }
 
     /// Accepts all of `calls` or none. When the answer resolves, what is journaled of them is durable, and those of
@@ -121,7 +129,7 @@ impl JobRunner {
             Err(error) => return Answer::refuse(error),
         };
         let jobs: Vec<Arc<Job>> = accepted.iter().map(|one| one.job.clone()).collect();
-        if jobs.iter().all(|job| job.call.effect == Effect::Read) {
+        if jobs.iter().all(|job| !job.call.is_journaled()) {
             told(&jobs);
             self.start(queue, accepted);
             return Answer::ok(jobs);
@@ -166,8 +174,10 @@ impl JobRunner {
 
     fn start(self: &Arc<Self>, queue: &Arc<CallQueue>, accepted: Vec<Accepted>) {
         for Accepted { job, log, work, .. } in accepted {
-            if let Work::Run(run) = work {
-                self.run(queue, job, log, run);
+            match work {
+                Work::Run(run) => self.run(queue, job, log, run),
+                Work::Parked(parked) => self.park(queue, job, log, parked),
+                Work::Write(_) | Work::Ask(_) => (), // done, or parked, by the commit
             }
         }
     }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::contract::Effect;
 use crate::jobs::JobState;
 use crate::policy::Principal;
 use crate::service::test_access::AllowAll;
@@ -17,6 +18,7 @@ fn call(effect: Effect, idempotent: bool) -> Call {
         correlation_id: None,
         principal: Principal::Operator,
         arguments: Value::Null,
+        asks: false,
     }
 }
 

@@ -3,6 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Value, json};
+
+use super::file_identity::file_identities;
 use super::{ProgramParts, Trust};
 use crate::contract::Contract;
 use crate::services::terminal::{Look, RunningProgram, Surroundings, remove_proxy};
@@ -46,6 +49,12 @@ impl ProgramLaunch {
         let resolved = |directory: PathBuf| Some((directory.clone(), Source::resolve(&directory).ok()?));
         let found = directories.into_iter().filter_map(resolved).collect();
         ProgramLaunch { spec: service.clone(), parts, found }
+    }
+
+    /// What the program is: its command, and the files that it runs, as they are now. Blocks.
+    pub fn identity(&self) -> Value {
+        let (command, _) = self.spec.program();
+        json!({ "command": command, "files": file_identities(&self.spec, &self.parts.here) })
     }
 
     /// The program that knows how to be a sandbox.

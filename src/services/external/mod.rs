@@ -3,6 +3,7 @@
 //! The host has checked the arguments before it is started; the result is checked before anyone sees it.
 
 pub mod answer;
+mod file_identity;
 pub mod launch;
 mod program_files;
 mod stderr;
@@ -22,8 +23,9 @@ pub use self::stderr::{StderrLine, StderrLines};
 use super::terminal::{Look, ProgramRun, RunningProgram, RunningPrograms, StreamListener, Surroundings, stopped};
 use crate::contract::Contract;
 use crate::jobs::Call;
-use crate::service::{Cx, Serve};
+use crate::service::{Cx, Serve, known_facts};
 use crate::spec;
+use acheron_approvals::SubjectFacts;
 use acheron_base::{Error, Result};
 use acheron_sandbox::Plan;
 
@@ -138,6 +140,10 @@ impl StreamListener for StderrListener<'_> {
 impl Serve for Program {
     fn contract(&self) -> &Contract {
         &self.contract
+    }
+
+    fn described(&self, call: &Call) -> (Value, SubjectFacts) {
+        (self.launch.identity(), known_facts(&self.contract, &call.operation, SubjectFacts::default()))
     }
 
     async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {

@@ -1,7 +1,7 @@
 //! Messages as data, and what a backend is told about them. Pure.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::address::Address;
 use acheron_base::{Error, Result};
@@ -87,7 +87,7 @@ pub struct SentMail {
 }
 
 /// What became of a message that somebody sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Receipt {
     /// It is durable in the inbox of its recipient.
@@ -98,4 +98,11 @@ pub enum Receipt {
     Answered,
     /// It went with its inbox, unacknowledged.
     Dead,
+}
+
+impl Receipt {
+    /// The receipt that another host names.
+    pub fn named(name: &str) -> Option<Receipt> {
+        serde_json::from_value(serde_json::Value::String(name.to_owned())).ok()
+    }
 }

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use dashmap::DashMap;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use super::address::{Address, OPERATOR};
 use super::backend::Mailbox;
+use super::far;
 use super::message::{Mail, NewMail, Receipt, SentMail};
 use super::sqlite::{self, SqliteMailbox};
 use crate::events::{Commit, EventLogs, commit};
@@ -37,6 +38,8 @@ pub struct Post {
     pub clock: Clock,
     /// The receipts of messages that the operator sent.
     pub receipts: Log,
+    /// Notifies when letters for other hosts wait.
+    pub outgoing: Arc<Notify>,
     signals: DashMap<Address, Arc<InboxSignal>>,
 }
 
@@ -97,7 +100,7 @@ impl Post {
             receipts.append(&line(&event.payload));
         }
         let mailbox = SqliteMailbox::new(store, quotas);
-        Ok(Arc::new(Post { mailbox, event_logs, clock, receipts, signals }))
+        Ok(Arc::new(Post { mailbox, event_logs, clock, receipts, outgoing: Arc::default(), signals }))
     }
 
     pub fn signal(&self, inbox: &Address) -> Arc<InboxSignal> {
@@ -110,20 +113,46 @@ impl Post {
         if !sent.is_new {
             return Ok(sent);
         }
-        let (from, to, at_ms) = (&mail.from, &mail.to, mail.at_ms);
-        if let Address::Agent(agent) = to {
-            let told = json!({"mail": ARRIVED, "id": sent.id, "from": from, "subject": mail.subject,
-                "thread": sent.thread, "reply_to": mail.reply_to});
-            commit.emit(&self.event_logs.of(agent)?, EVENT, &format!("{}/{}.json", to.inbox(), sent.id), told)?;
+        match mail.to {
+            Address::Far(_) => self.go_out_after(commit), // what became of it, its host will tell
+            Address::Agent(_) | Address::Operator => self.arrived_in(commit, mail, &sent.thread)?,
         }
-        self.receipt_in(commit, from, Receipt::Stored, json!({"id": sent.id, "to": to, "at_ms": at_ms}))?;
         if let Some(answered) = &sent.answers {
-            let told = json!({"id": answered, "to": from, "at_ms": at_ms, "answer": sent.id});
-            self.receipt_in(commit, to, Receipt::Answered, told)?;
+            let told = json!({"id": answered, "to": mail.from, "at_ms": mail.at_ms, "answer": sent.id});
+            self.receipt_in(commit, &mail.to, Receipt::Answered, told)?;
         }
+        Ok(sent)
+    }
+
+    /// Puts a message that came from another host into its inbox, as part of a commit.
+    pub fn deliver_in(&self, commit: &Commit<'_>, mail: &NewMail) -> Result<()> {
+        let answered = self.mailbox.deliver_in(commit.tx(), mail)?;
+        self.arrived_in(commit, mail, mail.thread.as_ref().unwrap_or(&mail.id))?;
+        if let Some(answered) = answered.filter(|_| mail.from.far().is_none()) {
+            let told = json!({"id": answered, "to": mail.from, "at_ms": mail.at_ms, "answer": mail.id});
+            self.receipt_in(commit, &mail.to, Receipt::Answered, told)?;
+        }
+        Ok(())
+    }
+
+    /// Tells the recipient, the sender and those who wait.
+    fn arrived_in(&self, commit: &Commit<'_>, mail: &NewMail, thread: &str) -> Result<()> {
+        let NewMail { id, from, to, at_ms, .. } = mail;
+        if let Address::Agent(agent) = to {
+            let told = json!({"mail": ARRIVED, "id": id, "from": from, "subject": mail.subject,
+                "thread": thread, "reply_to": mail.reply_to});
+            commit.emit(&self.event_logs.of(agent)?, EVENT, &format!("{}/{id}.json", to.inbox()), told)?;
+        }
+        self.receipt_in(commit, from, Receipt::Stored, json!({"id": id, "to": to, "at_ms": at_ms}))?;
         let signal = self.signal(to);
         commit.after(move || signal.changed(1));
-        Ok(sent)
+        Ok(())
+    }
+
+    /// Has letters for other hosts go out when this commit is durable.
+    pub fn go_out_after(&self, commit: &Commit<'_>) {
+        let outgoing = self.outgoing.clone();
+        commit.after(move || outgoing.notify_one());
     }
 
     /// Acknowledges a message as part of a commit.
@@ -172,7 +201,14 @@ impl Post {
     }
 
     /// Tells a sender what became of its message.
-    fn receipt_in(&self, commit: &Commit<'_>, sender: &Address, what: Receipt, about: Value) -> Result<()> {
+    pub fn receipt_in(&self, commit: &Commit<'_>, sender: &Address, what: Receipt, about: Value) -> Result<()> {
+        if let Some(far) = sender.far() {
+            let text = |key: &str| about[key].as_str().unwrap_or_default().to_owned();
+            let (by, at_ms) = (Address::stored(&text("to")), about["at_ms"].as_u64().unwrap_or_default());
+            far::put_receipt(commit.tx(), &far, &text("id"), &by, what, None, at_ms)?;
+            self.go_out_after(commit);
+            return Ok(());
+        }
         let mut told = json!({ "mail": what });
         if let (Some(told), Value::Object(about)) = (told.as_object_mut(), about) {
             told.extend(about);

@@ -27,6 +27,8 @@ pub struct MailParts {
     pub access: Arc<dyn ServiceAccess>,
     pub has_agent: HasAgent,
     pub ids: Ids,
+    /// The name of this host, if it has joined others.
+    pub node: Option<String>,
 }
 
 /// One mailbox: of an agent, or of the operator.
@@ -44,7 +46,12 @@ impl MailService {
         match to {
             Address::Operator => true,
             Address::Agent(id) => (self.parts.has_agent)(id),
+            Address::Far(_) => true, // its host will tell
         }
+    }
+
+    fn address(&self, text: &str) -> Result<Address> {
+        Address::parse(text, self.parts.node.as_deref())
     }
 
     /// Decides whether `caller` may send mail to `to`: by `invoke` on the inbox of the recipient. A recipient that it may
@@ -123,7 +130,8 @@ impl Service for MailService {
         `inbox/<id>.json` is a message. `next.json` is not listed: reading it waits for the oldest message, and takes nothing \
         away; `ack` does. A model sees new mail between two of its calls. You may write to the operator, to agents on whose \
         `mail/inbox` a rule allows you `invoke`, and to whoever wrote to you. What became of a message is an event of its \
-        sender (`\"kind\": \"mail\"`): `stored`, `seen` by the model, `answered`, or `dead` if the inbox was removed. \
+        sender (`\"kind\": \"mail\"`): `stored`, `seen` by the model, `answered`, or `dead` if the inbox was removed or another \
+        host refused it. \
         `/agents/self/events/sources/mail.json` waits for the next arrival, and can wake an agent. \
         To acknowledge what you have read: `jq -c '{id}' next.json > control/ack.json`. More: `/global/library/topics/mail.md`.";
     type Command = Command;
@@ -148,7 +156,7 @@ impl Service for MailService {
 
     fn check(&self, caller: &Caller, command: Command) -> Result<()> {
         let Command::Send { to, subject, body, reply_to, thread, id } = command else { return Ok(()) };
-        let to = Address::parse(&to)?;
+        let to = self.address(&to)?;
         Address::of(caller.principal())?;
         let names = [("id", id.as_deref()), ("thread", thread.as_deref()), ("reply_to", reply_to.as_deref())];
         NewMail::check(&subject, &body, names)?;
@@ -166,7 +174,7 @@ impl Service for MailService {
         let post = &self.parts.post;
         match command {
             Command::Send { to, subject, body, reply_to, thread, id: key } => {
-                let (from, to) = (Address::of(cx.caller.principal())?, Address::parse(&to)?);
+                let (from, to) = (Address::of(cx.caller.principal())?, self.address(&to)?);
                 let answers = reply_to.as_deref().map(|id| sqlite::may_answer(cx.tx(), &from, &to, id)).transpose()?;
                 match answers {
                     Some(true) if self.is_there(&to) => (),

@@ -7,9 +7,11 @@ use async_trait::async_trait;
 
 use super::address::Address;
 use super::backend::Mailbox;
+use super::far;
 use super::message::{Mail, NewMail, SentMail};
 use crate::state::quota::{QuotaKind, Quotas};
 use acheron_base::{Error, Result, quoted};
+use acheron_fabric::names::FarAgent;
 use acheron_store::{Connection, OptionalExtension, Row, Sql, Store, Tx, params};
 
 const COLUMNS: &str = "number, id, sender, recipient, subject, body, thread, reply_to, at_ms, seen_at_ms";
@@ -34,12 +36,44 @@ impl SqliteMailbox {
 
     /// [`Mailbox::send`] as part of a transaction.
     pub fn send_in(&self, tx: &Tx<'_>, mail: &NewMail) -> Result<SentMail> {
-        send(tx, &self.quotas, mail)
+        let by = mail.to.far().map_or(SendRoute::Inbox, SendRoute::Fabric);
+        self.send_by(tx, mail, &by)
+    }
+
+    /// As [`send_in`](Self::send_in), by a way of the caller's choice.
+    pub fn send_by(&self, tx: &Tx<'_>, mail: &NewMail, by: &SendRoute) -> Result<SentMail> {
+        send(tx, &self.quotas, mail, by)
+    }
+
+    /// Puts a message that came from another host into its inbox. Returns the message of the inbox's owner that it answers.
+    pub fn deliver_in(&self, tx: &Tx<'_>, mail: &NewMail) -> Result<Option<String>> {
+        let NewMail { id, from, to, at_ms, .. } = mail;
+        let thread = mail.thread.as_ref().unwrap_or(id);
+        insert(tx, &self.quotas, mail, thread)?;
+        // One that this host sent to itself is known already.
+        tx.prepare_cached(
+            "INSERT OR IGNORE INTO mail_sent (sender, key, id, recipient, thread, at_ms) VALUES (?1, ?2, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![from.name(), id, to.name(), thread, at_ms])?;
+        let answers = match &mail.reply_to {
+            Some(id) => may_answer(tx, from, to, id)?,
+            None => false,
+        };
+        Ok(mail.reply_to.clone().filter(|_| answers))
     }
 }
 
-fn send(tx: &Tx<'_>, quotas: &Quotas, mail: &NewMail) -> Result<SentMail> {
-    let NewMail { id, key, from, to, subject, body, reply_to, thread, at_ms } = mail;
+/// How a message leaves.
+#[derive(Clone, Debug)]
+pub enum SendRoute {
+    /// At once into an inbox of this host.
+    Inbox,
+    /// To an agent of a host, by the fabric.
+    Fabric(FarAgent),
+}
+
+fn send(tx: &Tx<'_>, quotas: &Quotas, mail: &NewMail, by: &SendRoute) -> Result<SentMail> {
+    let NewMail { id, key, from, to, reply_to, thread, at_ms, .. } = mail;
     if let Some(key) = key
         && let Some(sent) = sent_before(tx, from, key)?
     {
@@ -51,16 +85,31 @@ fn send(tx: &Tx<'_>, quotas: &Quotas, mail: &NewMail) -> Result<SentMail> {
     }
     let answered = reply_to.as_deref().map(|id| answered(tx, from, id)).transpose()?;
     let thread = thread.clone().or_else(|| answered.as_ref().map(|it| it.thread.clone())).unwrap_or_else(|| id.clone());
-    room(tx, quotas, mail)?;
+    match by {
+        SendRoute::Inbox => insert(tx, quotas, mail, &thread)?,
+        SendRoute::Fabric(far) => {
+            room(tx, quotas, mail, &far.to_string())?;
+            far::put_message(tx, mail, &thread, far)?;
+            far::count_out(tx, far, from.name(), 1, mail.bytes())?;
+        }
+    }
+    tx.prepare_cached(
+        "INSERT INTO mail_sent (sender, key, id, recipient, thread, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![from.name(), key.as_ref().unwrap_or(id), id, to.name(), thread, at_ms])?;
+    let answers = answered.filter(|answered| answered.sender == *to && answered.recipient == *from);
+    Ok(SentMail { id: id.clone(), thread, at_ms: *at_ms, is_new: true, answers: answers.and(reply_to.clone()) })
+}
+
+/// Puts a message into its inbox.
+fn insert(tx: &Tx<'_>, quotas: &Quotas, mail: &NewMail, thread: &str) -> Result<()> {
+    let NewMail { id, from, to, subject, body, reply_to, at_ms, .. } = mail;
+    room(tx, quotas, mail, to.name())?;
     tx.prepare_cached(
         "INSERT INTO mail (id, sender, recipient, subject, body, thread, reply_to, at_ms) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?
     .execute(params![id, from.name(), to.name(), subject, body, thread, reply_to, at_ms])?;
-    tx.prepare_cached(
-        "INSERT INTO mail_sent (sender, key, id, recipient, thread, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-    )?
-    .execute(params![from.name(), key.as_ref().unwrap_or(id), id, to.name(), thread, at_ms])?;
     for part in [ALL, from.name()] {
         tx.prepare_cached(
             "INSERT INTO mail_boxes (recipient, sender, messages, bytes) VALUES (?1, ?2, 1, ?3) \
@@ -68,8 +117,7 @@ fn send(tx: &Tx<'_>, quotas: &Quotas, mail: &NewMail) -> Result<SentMail> {
         )?
         .execute(params![to.name(), part, mail.bytes()])?;
     }
-    let answers = answered.filter(|answered| answered.sender == *to && answered.recipient == *from);
-    Ok(SentMail { id: id.clone(), thread, at_ms: *at_ms, is_new: true, answers: answers.and(reply_to.clone()) })
+    Ok(())
 }
 
 /// A message with this id of its sender, and its recipient.
@@ -106,10 +154,10 @@ pub fn may_answer(conn: &Connection, from: &Address, to: &Address, id: &str) -> 
 }
 
 /// Refuses a message for which its inbox has no room. One agent fills at most half of it.
-fn room(tx: &Tx<'_>, quotas: &Quotas, mail: &NewMail) -> Result<()> {
+fn room(tx: &Tx<'_>, quotas: &Quotas, mail: &NewMail, recipient: &str) -> Result<()> {
     let held = |sender: &str| -> Result<(u64, u64)> {
         let sql = "SELECT messages, bytes FROM mail_boxes WHERE recipient = ?1 AND sender = ?2";
-        let found = tx.prepare_cached(sql)?.query_row([mail.to.name(), sender], |row| Ok((row.get(0)?, row.get(1)?)));
+        let found = tx.prepare_cached(sql)?.query_row([recipient, sender], |row| Ok((row.get(0)?, row.get(1)?)));
         Ok(found.optional()?.unwrap_or_default())
     };
     let (messages, bytes) = held(ALL)?;
@@ -189,6 +237,7 @@ pub fn purge(tx: &Tx<'_>, agent: &str) -> Result<()> {
         "DELETE FROM mail WHERE recipient = ?1",
         "DELETE FROM mail_boxes WHERE recipient = ?1",
         "DELETE FROM mail_sent WHERE recipient = ?1 OR sender = ?1",
+        "DELETE FROM mail_out WHERE sender = ?1",
     ] {
         tx.execute(sql, [agent])?;
     }
@@ -226,8 +275,8 @@ impl Mailbox for SqliteMailbox {
     }
 
     async fn send(&self, mail: NewMail) -> Result<SentMail> {
-        let quotas = self.quotas.clone();
-        self.store.write(move |tx| send(tx, &quotas, &mail)).await
+        let (quotas, by) = (self.quotas.clone(), mail.to.far().map_or(SendRoute::Inbox, SendRoute::Fabric));
+        self.store.write(move |tx| send(tx, &quotas, &mail, &by)).await
     }
 
     async fn ack(&self, inbox: &Address, id: &str, at_ms: u64) -> Result<()> {
@@ -271,15 +320,18 @@ impl Mailbox for SqliteMailbox {
                 Ok(tx.prepare_cached(sql)?.execute(params![before_ms, BATCH as i64])?)
             });
             if forgotten.await? < BATCH {
-                return Ok(());
+                break;
             }
         }
+        while self.store.write(move |tx| far::forget(tx, before_ms, BATCH)).await? == BATCH {}
+        Ok(())
     }
 }
 
 /// The number of messages of every inbox.
 pub fn counts(conn: &Connection) -> Result<Vec<(Address, u64)>> {
-    let mut select = conn.prepare_cached("SELECT recipient, messages FROM mail_boxes WHERE sender = ''")?;
+    let mut select = conn
+        .prepare_cached("SELECT recipient, messages FROM mail_boxes WHERE sender = '' AND recipient NOT LIKE '%/%'")?;
     let rows = select.query_map([], |row| Ok((Address::stored(&row.get::<_, String>(0)?), row.get(1)?)))?;
     Ok(rows.collect::<Sql<_>>()?)
 }

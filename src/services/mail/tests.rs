@@ -1,3 +1,6 @@
+#[cfg(feature = "fabric")]
+mod carried;
+
 use std::sync::Arc;
 
 use super::conformance::{agent, holds, many, message};

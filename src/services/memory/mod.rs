@@ -14,6 +14,7 @@ mod live;
 pub mod path;
 mod questions;
 mod rank;
+mod rewind;
 mod rows;
 mod search;
 mod service;
@@ -34,6 +35,7 @@ use crate::service::{Serve, typed};
 use acheron_base::{Clock, Result};
 use acheron_store::Store;
 
+pub use rewind::{MemoryChange, changed_since, marker};
 pub use rows::purge;
 pub use service::Memory;
 pub use store::{MemoryStore, Summarize};

@@ -64,7 +64,7 @@ pub struct MemoryHit {
 
 /// Where the next page begins, and whether all words are asked for, or any.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct SearchCursor {
+pub(super) struct SearchCursor {
     any: bool,
     skip: usize,
 }
@@ -87,15 +87,20 @@ impl SearchCursor {
     }
 }
 
+/// What a query and a cursor tell by themselves: where the page begins.
+pub(super) fn check(query: &str, cursor: Option<&str>) -> Result<SearchCursor> {
+    match query.chars().count() > LONGEST {
+        true => Err(Error::invalid(format!("a query has at most {LONGEST} characters"))),
+        false => SearchCursor::read(cursor),
+    }
+}
+
 impl MemoryReader<'_> {
     /// The best of what matches, and the cursor of what comes after. Of a few words all must be there; only when nothing has
     /// them all, any of the rarer ones will do. More words are a question. Without words everything matches, and the newest
     /// is best.
     pub fn search(&self, search: &MemorySearch) -> Result<(Vec<MemoryHit>, Option<String>)> {
-        if search.query.chars().count() > LONGEST {
-            return Err(Error::invalid(format!("a query has at most {LONGEST} characters")));
-        }
-        let mut place = SearchCursor::read(search.cursor.as_deref())?;
+        let mut place = check(&search.query, search.cursor.as_deref())?;
         let mut found = Vec::new();
         let mut needles = Vec::new();
         match words::query(&search.query) {

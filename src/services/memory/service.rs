@@ -13,13 +13,13 @@ use super::answers::{
 use super::content::{Content, ContentChange};
 use super::files::files;
 use super::path::Target;
-use super::search::MemorySearch;
-use super::store::{MemoryStore, Summarize};
-use super::tx::NewMemory;
+use super::search::{self, MemorySearch};
+use super::store::{self, MemoryStore, Summarize};
+use super::tx::{self, NewMemory};
 use crate::contract::Operation;
 use crate::service::{Cx, Service, WriteCx};
 use acheron_base::{Error, Result};
-use acheron_vfs::Node;
+use acheron_vfs::{Caller, Node};
 
 /// The highest and the default number of answers in a list.
 const MOST: usize = 200;
@@ -197,6 +197,39 @@ impl Service for Memory {
 
     fn files(&self) -> Vec<(String, Node)> {
         files(&self.memory)
+    }
+
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        let target = |path: &str| self.memory.target(path);
+        let targets = |paths: &[String]| paths.iter().map(|path| target(path)).collect::<Result<Vec<Target>>>();
+        match command {
+            Command::Create { kind, name, tags, supersedes, .. } => {
+                tx::check_new(&kind, &tags, name.as_deref())?;
+                targets(&supersedes).map(drop)
+            }
+            Command::Mutate { memory_path, content, patch, append, supersedes, .. } => {
+                target(&memory_path)?;
+                one_of(content, patch, append, !targets(&supersedes)?.is_empty()).map(drop)
+            }
+            Command::Versions { memory_path, limit } => {
+                target(&memory_path)?;
+                bounded(limit).map(drop)
+            }
+            Command::Search { query, limit, cursor, .. } => {
+                bounded(limit)?;
+                search::check(&query, cursor.as_deref()).map(drop)
+            }
+            Command::Summarize { memory_paths, into, .. } => {
+                let into = into.as_deref().map(target).transpose()?;
+                store::check_summary(&targets(&memory_paths)?, into.as_ref())
+            }
+            Command::Load { memory_path }
+            | Command::Evict { memory_path, .. }
+            | Command::Pin { memory_path }
+            | Command::Unpin { memory_path }
+            | Command::Delete { memory_path }
+            | Command::Restore { memory_path, .. } => target(&memory_path).map(drop),
+        }
     }
 
     async fn invoke(&self, _cx: &Cx, command: Command) -> Result<Output> {

@@ -160,12 +160,7 @@ impl MemoryStore {
         text: Option<String>,
         model: Option<Arc<dyn Summarize>>,
     ) -> Result<Summarized> {
-        if targets.is_empty() || targets.len() > SOURCES {
-            return Err(Error::invalid(format!("name 1 to {SOURCES} memories to sum up")));
-        }
-        if let Some(into) = into.as_ref().filter(|into| targets.iter().any(|target| target.name == into.name)) {
-            return Err(Error::invalid(format!("{} cannot be summed up into itself", into.name)));
-        }
+        check_summary(&targets, into.as_ref())?;
         let wanted = targets.clone();
         let found =
             self.read(move |reader| wanted.iter().map(|target| reader.find(target)).collect::<Result<Vec<_>>>());
@@ -384,5 +379,16 @@ fn laid_down(memory: &StoredMemory) -> EvictedMemory {
         version: head.version,
         tombstone: head.tombstone.clone().unwrap_or_default(),
         at_ms: head.left_at_ms.unwrap_or_default(),
+    }
+}
+
+/// Whether these memories may be summed up into that one.
+pub(super) fn check_summary(targets: &[Target], into: Option<&Target>) -> Result<()> {
+    match into.filter(|into| targets.iter().any(|target| target.name == into.name)) {
+        _ if targets.is_empty() || targets.len() > SOURCES => {
+            Err(Error::invalid(format!("name 1 to {SOURCES} memories to sum up")))
+        }
+        Some(into) => Err(Error::invalid(format!("{} cannot be summed up into itself", into.name))),
+        None => Ok(()),
     }
 }

@@ -110,13 +110,11 @@ impl<'c> MemoryTx<'c> {
     /// Remembers something new, and makes it active. A name whose memory was deleted may be taken again; its versions
     /// go on counting.
     pub fn create(&self, new: NewMemory) -> Result<StoredMemory> {
-        check_kind(&new.kind)?;
-        check_tags(&new.tags)?;
+        check_new(&new.kind, &new.tags, new.name.as_deref())?;
         let name = match &new.name {
             Some(name) => name.clone(),
             None => self.free_name(&new.kind)?,
         };
-        path::check(&name)?;
         let mut head = match rows::head(self.tx, self.agent, &name)? {
             Some(head) if !head.deleted => {
                 return Err(Error::already_exists(format!(
@@ -255,6 +253,13 @@ fn deleted(head: &MemoryHead) -> Error {
 
 fn protected(head: &MemoryHead) -> Error {
     Error::forbidden(format!("the memory {} is write-protected", head.name))
+}
+
+/// Whether a memory may be of this kind, with these tags, under this name.
+pub(super) fn check_new(kind: &str, tags: &[String], name: Option<&str>) -> Result<()> {
+    check_kind(kind)?;
+    check_tags(tags)?;
+    name.map_or(Ok(()), path::check)
 }
 
 fn check_kind(kind: &str) -> Result<()> {

@@ -258,6 +258,18 @@ impl Service for Mounts {
         ]
     }
 
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        let agent = &self.agent;
+        match command {
+            Command::List {} => Ok(()),
+            Command::Bind { bind_path, target_path } => {
+                full(agent, &target_path)?;
+                place(agent, &full(agent, &bind_path)?).map(drop)
+            }
+            Command::Unbind { bind_path: path } | Command::Resolve { path } => full(agent, &path).map(drop),
+        }
+    }
+
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         let agent = &self.agent;
         match command {

@@ -117,13 +117,7 @@ impl Engine {
 
     /// Whether an order can be run at all.
     pub fn check(&self, order: &RunRequest) -> Result<()> {
-        check_session(&order.session_id)?;
-        if order.query.trim().is_empty() {
-            return Err(Error::invalid("the query is empty"));
-        }
-        if order.query.len() > LONGEST_QUERY {
-            return Err(Error::too_large(format!("a query of {} bytes is over {LONGEST_QUERY}", order.query.len())));
-        }
+        check_order(&order.query, &order.session_id)?;
         library::set(&self.library, &order.set).map(drop)
     }
 
@@ -303,6 +297,18 @@ impl Engine {
         running.run.replied(&report.reply, &report.reply_raw);
         running.run.ended(stop_reason, why);
         Ok(report)
+    }
+}
+
+/// What a query and the name of a session tell by themselves.
+pub fn check_order(query: &str, session: &str) -> Result<()> {
+    check_session(session)?;
+    match query.len() {
+        _ if query.trim().is_empty() => Err(Error::invalid("the query is empty")),
+        bytes if bytes > LONGEST_QUERY => {
+            Err(Error::too_large(format!("a query of {bytes} bytes is over {LONGEST_QUERY}")))
+        }
+        _ => Ok(()),
     }
 }
 

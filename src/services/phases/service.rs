@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::action;
-use super::history::{HistoryRecord, RepairedHistory};
+use super::history::{HistoryRecord, RepairedHistory, check_session};
 use super::library::{self, TRUST_BEACON};
 use super::perform::Dispatch;
 use super::record::Run;
-use super::run::{Engine, RunReport, RunRequest};
+use super::run::{Engine, RunReport, RunRequest, check_order};
 use super::runs::{Runs, lines};
 use super::set::{Phase, PhaseFault};
 use super::step::Stop;
@@ -180,6 +180,16 @@ impl Service for Phases {
             ("runs".to_owned(), Node::dir(self.runs.directory())),
             ("sessions".to_owned(), Node::dir(sessions(&self.engine))),
         ]
+    }
+
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        match command {
+            Command::Run { query, session_id, .. } => check_order(&query, &session_id),
+            Command::ExportSession { session_id }
+            | Command::RepairSession { session_id }
+            | Command::ClearSession { session_id } => check_session(&session_id),
+            Command::List {} | Command::Describe { .. } | Command::RotateKey {} => Ok(()),
+        }
     }
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {

@@ -77,6 +77,11 @@ impl PhaseSource {
 
     /// Why it cannot be a phase of a set with these names.
     fn fault(&self, every_name: &[String]) -> Option<String> {
+        let plain = |name: &str| name.chars().all(|c| c.is_alphanumeric() || "_-. ".contains(c));
+        if let Some(name) = self.phase_id.iter().chain(&self.aliases).find(|name| fold(name).is_empty() || !plain(name))
+        {
+            return Some(format!("`{name:.64}` is not the name of a phase: letters, digits, `_`, `-` and `.` are"));
+        }
         let known = || TABLE.iter().map(|row| row.name);
         if let Some(other) = self.commands.iter().flatten().find(|name| !known().any(|own| own == name.as_str())) {
             let all: Vec<&str> = known().collect();

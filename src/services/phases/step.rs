@@ -40,7 +40,7 @@ pub enum Stop {
     /// The last reply said nothing.
     Empty,
     UnknownPhase,
-    /// The phase may not be followed by the one that was asked for.
+    /// The phase, or in a strict run its payload, does not allow the one that was asked for.
     RouteRefused,
     Cycle,
     Limit,
@@ -231,7 +231,7 @@ impl PhaseLoop {
             routes.is_empty() || routes.iter().filter_map(Value::as_str).any(|route| self.set.find(route) == Some(next))
         });
         if !allowed && self.strict {
-            return self.warn(Stop::UnknownPhase, format!("`{shown}` is not among the valid routes of the payload"));
+            return self.warn(Stop::RouteRefused, format!("`{shown}` is not among the valid routes of the payload"));
         }
         let id = self.set.phases[next].phase_id.clone();
         if self.visits[next] >= self.set.phases[next].max_visits {

@@ -132,6 +132,7 @@ fn opened_files(openings: &Arc<Openings>, opened: &Arc<Opened>) -> Listing {
         .file("tools.json", shown(|opened| Ok(pretty(&opened.render()?.tools))))
         .file("output.json", shown(|opened| Ok(pretty(&opened.output()?))))
         .file("error.json", shown(|opened| Ok(pretty(&opened.error()))))
+        .file("repairs.json", shown(|opened| Ok(pretty(&opened.repairs()))))
         .file("status.json", status)
         .file("session.json", item(openings, opened, WritableFile::Session))
         .file("reply", item(openings, opened, WritableFile::Reply))

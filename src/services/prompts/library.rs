@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use include_dir::{Dir, include_dir};
 use parking_lot::RwLock;
@@ -14,7 +14,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use acheron_base::{Error, Result};
+use super::override_store::{LATEST, OverrideStore};
+use acheron_base::{ConfinedDir, Error, Result};
 use acheron_prompts::check::strangers;
 use acheron_prompts::fault::Fault;
 use acheron_prompts::load::{Files, Loaded, load, load_over};
@@ -32,6 +33,8 @@ const FILES: usize = 10_000;
 pub struct Library {
     folder: Option<PathBuf>,
     contents: RwLock<LibraryContents>,
+    /// What the operator has changed of them; the prompts of the host itself are rendered with it, too.
+    overrides: OnceLock<Arc<OverrideStore>>,
 }
 
 #[derive(Default)]
@@ -57,7 +60,8 @@ pub enum Origin {
 impl Library {
     /// The built-in prompts, and over them the folder, which need not exist. Faults do not stop it: see [`Library::faults`].
     pub fn open(folder: Option<&Path>) -> Library {
-        let library = Library { folder: folder.map(Path::to_owned), contents: RwLock::default() };
+        let library =
+            Library { folder: folder.map(Path::to_owned), contents: RwLock::default(), overrides: OnceLock::new() };
         library.reload();
         library
     }
@@ -69,6 +73,15 @@ impl Library {
 
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
+    }
+
+    /// The overrides in this directory, which is made if it is missing. From now on they apply to what [`Library::render`] renders.
+    pub fn overrides_in(&self, place: &Path) -> Result<Arc<OverrideStore>> {
+        if let Some(overrides) = self.overrides.get() {
+            return Ok(overrides.clone());
+        }
+        let opened = Arc::new(OverrideStore::new(ConfinedDir::create(place)?));
+        Ok(self.overrides.get_or_init(|| opened).clone())
     }
 
     /// Reads everything again and gives the faults. A prompt that is faulty now stays as it was.
@@ -145,9 +158,12 @@ impl Library {
         self.list().into_iter().map(|(template, _)| template).filter(|template| template.ns == ns).collect()
     }
 
-    /// Renders a prompt in one go. For a prompt of one file `params` are its fields; else records by type.
+    /// Renders a prompt in one go, with the overrides of the tag `latest`. For a prompt of one file `params` are its fields; else records by type.
     pub fn render(&self, ns: &str, key: &str, params: &Value) -> Result<Rendered> {
         let mut prompt = Prompt::new(self.get(ns, key)?);
+        if let Some(overrides) = self.overrides.get() {
+            prompt.overrides = Arc::new(overrides.resolve(&prompt.template, LATEST)?.overrides);
+        }
         prompt.bind_json(params)?;
         Ok(prompt.render()?)
     }

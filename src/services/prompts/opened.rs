@@ -14,7 +14,7 @@ use acheron_base::{Error, Result};
 use acheron_prompts::disclosure::Expansion;
 use acheron_prompts::fault::Fault;
 use acheron_prompts::manifest::{Headings, Need, Visibility};
-use acheron_prompts::output::{Parsed, Unparsed};
+use acheron_prompts::output::{Parsed, Repair, Unparsed};
 use acheron_prompts::prompt::{Prompt, Session};
 use acheron_prompts::render::Rendered;
 
@@ -248,6 +248,11 @@ impl Opened {
 
     pub fn error(&self) -> Option<Value> {
         held(&self.said).error.clone()
+    }
+
+    /// What was put right in the reply before its output could be read.
+    pub fn repairs(&self) -> Vec<Repair> {
+        held(&self.said).output.as_ref().map(|parsed| parsed.repairs.clone()).unwrap_or_default()
     }
 
     pub fn output(&self) -> Result<Value> {

@@ -98,9 +98,7 @@ impl Openings {
     }
 
     pub fn template(&self, name: &str) -> Result<Arc<PromptTemplate>> {
-        let (ns, key) = name
-            .split_once('/')
-            .ok_or_else(|| Error::invalid(format!("a prompt is named <ns>/<key>, not `{}`", names::clipped(name))))?;
+        let (ns, key) = ns_and_key(name)?;
         self.library.get(ns, key)
     }
 
@@ -245,4 +243,10 @@ impl Openings {
         self.table.lock().open.remove(id);
         Ok(closed(opened.resources().exit()))
     }
+}
+
+/// The two halves of a prompt's name.
+pub fn ns_and_key(name: &str) -> Result<(&str, &str)> {
+    let fault = || Error::invalid(format!("a prompt is named <ns>/<key>, not `{}`", names::clipped(name)));
+    name.split_once('/').ok_or_else(fault)
 }

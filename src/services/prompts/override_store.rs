@@ -68,9 +68,7 @@ impl OverrideStore {
 
     /// Replaces the whole file. Every entry has to fit the prompt as it is now.
     pub fn upsert(&self, by: &dyn ChangeFiles, template: &PromptTemplate, file: &OverrideFile) -> Result<()> {
-        let path = path(&template.ns, &template.key, &file.tag)?;
-        file.belongs(&template.ns, &template.key, &file.tag)?;
-        file.check_hashes()?;
+        let path = check_file(&template.ns, &template.key, file)?;
         if let Some(stale) = resolve(template, file)?.stale.first() {
             let fault = Fault::overrides(format!("{}: {}", stale.target, stale.reason)).coded(Code::Conflict);
             return Err(fault.into());
@@ -177,6 +175,14 @@ impl OverrideStore {
             }
         }
     }
+}
+
+/// What a file of overrides for a prompt tells by itself: the path where it belongs.
+pub fn check_file(ns: &str, key: &str, file: &OverrideFile) -> Result<String> {
+    let path = path(ns, key, &file.tag)?;
+    file.belongs(ns, key, &file.tag)?;
+    file.check_hashes()?;
+    Ok(path)
 }
 
 fn path(ns: &str, key: &str, tag: &str) -> Result<String, Error> {

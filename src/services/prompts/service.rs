@@ -16,7 +16,7 @@ use super::override_store::{Inspected, LATEST, OverrideStore};
 use super::resources::kinds::{FILESYSTEM, MEMORY, ResourceKinds, SESSION};
 use super::resources::{ProjectFiles, Snapshot};
 use super::tool_call::{self, Called, PromptTools};
-use super::{Library, files};
+use super::{Library, files, openings, override_store};
 use crate::agent::ask::PaidModel;
 use crate::contract::Operation;
 use crate::policy::{Principal, PrincipalCaller};
@@ -24,7 +24,7 @@ use crate::service::WithoutCall;
 use crate::service::{Cx, Service, ServiceContext};
 use acheron_base::{ConfinedDir, Error, Result, Room, blocking};
 use acheron_prompts::manifest::Need;
-use acheron_vfs::Node;
+use acheron_vfs::{Caller, Node};
 
 /// The model of that name, or the agent's own.
 pub type ChooseModel = Arc<dyn Fn(Option<&str>) -> Result<PaidModel> + Send + Sync>;
@@ -154,6 +154,28 @@ impl Service for Prompts {
         files::files(&self.openings)
     }
 
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        match command {
+            Command::Open { prompt, time_limit_ms, .. } => {
+                check_time_limit(time_limit_ms)?;
+                openings::ns_and_key(&prompt).map(drop)
+            }
+            Command::Parse { open_id: None, prompt: Some(prompt), .. }
+            | Command::Render { prompt, .. }
+            | Command::OverrideResolve { prompt, .. }
+            | Command::OverrideStore { prompt, .. }
+            | Command::OverrideSeed { prompt, .. }
+            | Command::OverrideDelete { prompt, .. } => openings::ns_and_key(&prompt).map(drop),
+            Command::OverrideUpsert { prompt, file } => {
+                let (ns, key) = openings::ns_and_key(&prompt)?;
+                override_store::check_file(ns, key, &file).map(drop)
+            }
+            Command::Parse { open_id: Some(_), prompt: None, .. } => Ok(()),
+            Command::Parse { .. } => Err(either()),
+            _ => Ok(()),
+        }
+    }
+
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Value> {
         match command {
             Command::Evaluate { open_id, model } => self.evaluate(cx, &open_id, model.as_deref()).await,
@@ -195,10 +217,15 @@ impl Prompts {
         let evaluated = match opened.time_limit_ms() {
             None => evaluation.await,
             // A tool that is under way is ended and taken back when the evaluation is dropped.
-            Some(limit) => tokio::time::timeout(Duration::from_millis(limit), evaluation).await.unwrap_or_else(|_| {
-                let why = format!("the prompt allows an evaluation {limit} ms; all resources are as they were");
-                Err(Error::timeout(why))
-            }),
+            Some(limit) => match tokio::time::timeout(Duration::from_millis(limit), evaluation).await {
+                Ok(evaluated) => evaluated,
+                Err(_) => {
+                    let _taken_back = opened.turn.lock().await;
+                    Err(Error::timeout(format!(
+                        "the prompt allows an evaluation {limit} ms; what a tool under way had changed is as it was"
+                    )))
+                }
+            },
         };
         self.save(open_id).await?;
         value(evaluated?)
@@ -226,9 +253,7 @@ fn at_once(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
             value(prompt.render()?)
         }
         Command::Open { prompt, params, id, tag, headings, session, resources, time_limit_ms } => {
-            if time_limit_ms == Some(0) {
-                return Err(Error::invalid("time_limit_ms is at least 1"));
-            }
+            check_time_limit(time_limit_ms)?;
             let (deadline_ms, now_ms) = (deadline(cx), cx.clock.now_ms());
             let needs = resources;
             let asked =
@@ -278,7 +303,7 @@ fn on_opened(openings: &Openings, cx: &Cx, command: Command) -> Result<Value> {
                 }
             }
         }
-        Command::Parse { .. } => Err(Error::invalid("parse wants either an open_id or a prompt")),
+        Command::Parse { .. } => Err(either()),
         Command::Expand { open_id, section_keys, reason } => {
             let opened = openings.get(&open_id)?;
             let expansion = opened.expand(&section_keys, &reason)?;
@@ -341,11 +366,22 @@ fn on_overrides(openings: &Openings, cx: &Cx, command: Command) -> Result<Value>
             value(store.seed(&*openings.template(&prompt)?, latest(tag.as_deref()))?)
         }
         Command::OverrideDelete { prompt, tag } => {
-            let (ns, key) = prompt.split_once('/').unwrap_or((&prompt, ""));
+            let (ns, key) = openings::ns_and_key(&prompt)?;
             value(store.delete(cx, ns, key, latest(tag.as_deref()))?)
         }
         _ => Err(Error::internal("this waits")), // cannot: see invoke
     }
+}
+
+fn check_time_limit(time_limit_ms: Option<u64>) -> Result<()> {
+    match time_limit_ms {
+        Some(0) => Err(Error::invalid("time_limit_ms is at least 1")),
+        _ => Ok(()),
+    }
+}
+
+fn either() -> Error {
+    Error::invalid("parse wants either an open_id or a prompt")
 }
 
 fn undeclared() -> Error {

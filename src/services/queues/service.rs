@@ -13,6 +13,7 @@ use super::lease::ItemEvent;
 use super::waiting::PassOn;
 use super::{Queues, files, names, sqlite};
 use crate::contract::Operation;
+use crate::events::Commit;
 use crate::policy::PrincipalCaller;
 use crate::service::{Cx, Service, ServiceAccess, WriteCx, json as to_json};
 use acheron_base::{Error, Ids, Result};
@@ -27,10 +28,11 @@ const LONGEST_WAIT: u64 = 3_600_000;
 const MOST_ATTEMPTS: u32 = 1000;
 
 /// The queues as one agent uses them.
+#[derive(Clone)]
 pub struct QueuesService {
-    queues: Arc<Queues>,
+    pub(super) queues: Arc<Queues>,
     access: Arc<dyn ServiceAccess>,
-    ids: Ids,
+    pub(super) ids: Ids,
     agent: String,
 }
 
@@ -104,9 +106,9 @@ impl QueuesService {
     }
 
     /// Tells those who wait that an item may be taken at this time.
-    fn tell(&self, cx: &WriteCx<'_>, queue: &str, at_ms: u64) {
-        let (queues, queue, now_ms) = (self.queues.clone(), queue.to_owned(), cx.clock.now_ms());
-        cx.commit.after(move || {
+    fn tell(&self, commit: &Commit<'_>, queue: &str, at_ms: u64) {
+        let (queues, queue, now_ms) = (self.queues.clone(), queue.to_owned(), self.queues.clock.now_ms());
+        commit.after(move || {
             if let Some(signal) = queues.signals.of_waiting(&queue) {
                 if at_ms <= now_ms { signal.ready() } else { signal.due(at_ms) }
             }
@@ -205,10 +207,10 @@ pub enum Output {
 
 #[derive(Serialize, JsonSchema)]
 pub struct EmptyQueue {
-    queue: String,
+    pub(super) queue: String,
     /// Nothing was there.
-    empty: bool,
-    waited_ms: u64,
+    pub(super) empty: bool,
+    pub(super) waited_ms: u64,
 }
 
 /// The result of `take`.
@@ -222,26 +224,26 @@ enum TakeResult {
 
 #[derive(Serialize, JsonSchema)]
 pub struct PutItem {
-    queue: String,
-    id: String,
+    pub(super) queue: String,
+    pub(super) id: String,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub struct SettledLease {
-    queue: String,
+    pub(super) queue: String,
     /// `done`, `failed` or `extended`.
-    state: &'static str,
+    pub(super) state: &'static str,
     /// When the item may be taken again: after its pause, or when the lease ends. None if it is done or dead.
     #[serde(skip_serializing_if = "Option::is_none")]
-    due_ms: Option<u64>,
+    pub(super) due_ms: Option<u64>,
 }
 
 #[derive(Serialize, JsonSchema)]
 pub struct DeadChange {
-    queue: String,
-    id: String,
+    pub(super) queue: String,
+    pub(super) id: String,
     /// `ready` or `discarded`.
-    state: &'static str,
+    pub(super) state: &'static str,
 }
 
 #[async_trait]
@@ -315,33 +317,46 @@ impl Service for QueuesService {
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         match command {
-            Command::Take { queue, wait_ms, lease_ms } => self.take(cx, queue, wait_ms, lease_ms).await,
-            _ => Err(Error::internal("queues: a change runs in a transaction")),
+            Command::Take { queue, wait_ms, lease_ms } if !self.queues.far.has(&queue) => {
+                self.take(cx, queue, wait_ms, lease_ms).await
+            }
+            command => self.call(cx, command).await,
         }
     }
 
     fn write(&self, cx: &WriteCx<'_>, command: Command) -> Result<Output> {
-        let (tx, now_ms) = (cx.tx(), cx.clock.now_ms());
+        self.change(cx.commit, cx.caller, command)
+    }
+
+    fn is_local(&self) -> bool {
+        self.queues.far.is_empty()
+    }
+}
+
+impl QueuesService {
+    /// Does a command on a queue of this host, as part of a commit.
+    pub(super) fn change(&self, commit: &Commit<'_>, caller: &Caller, command: Command) -> Result<Output> {
+        let (tx, now_ms) = (commit.tx(), self.queues.clock.now_ms());
         match command {
             Command::Put { queue, body, priority, not_before_ms, id, max_attempts } => {
                 let id = id.unwrap_or_else(|| self.ids.id("item"));
-                let by = cx.caller.principal().to_string();
+                let by = caller.principal().to_string();
                 let item = NewItem { queue, id, body, priority, not_before_ms, max_attempts, by, at_ms: now_ms };
                 if self.queues.backend.put_in(tx, &item)? {
-                    self.tell(cx, &item.queue, not_before_ms.unwrap_or(now_ms));
+                    self.tell(commit, &item.queue, not_before_ms.unwrap_or(now_ms));
                 }
                 Ok(Output::Put(PutItem { queue: item.queue, id: item.id }))
             }
-            Command::Done { lease } => self.settle(cx, "done", ItemEvent::Done { token: lease }, None),
+            Command::Done { lease } => self.settle(commit, "done", ItemEvent::Done { token: lease }, None),
             Command::Fail { lease, error, retry_in_ms, dead } => {
-                self.settle(cx, "failed", ItemEvent::Fail { token: lease, retry_in_ms, dead }, error.as_deref())
+                self.settle(commit, "failed", ItemEvent::Fail { token: lease, retry_in_ms, dead }, error.as_deref())
             }
             Command::Extend { lease, lease_ms } => {
-                self.settle(cx, "extended", ItemEvent::Extend { token: lease, lease_ms }, None)
+                self.settle(commit, "extended", ItemEvent::Extend { token: lease, lease_ms }, None)
             }
             Command::Retry { queue, id } => {
                 sqlite::dead_item_in(tx, &queue, &id, &ItemEvent::Retry, now_ms)?;
-                self.tell(cx, &queue, now_ms);
+                self.tell(commit, &queue, now_ms);
                 Ok(Output::Dead(DeadChange { queue, id, state: "ready" }))
             }
             Command::Discard { queue, id } => {
@@ -351,18 +366,22 @@ impl Service for QueuesService {
             Command::Take { .. } => Err(Error::internal("queues: take waits, and is no change by itself")),
         }
     }
-}
 
-impl QueuesService {
-    fn settle(&self, cx: &WriteCx<'_>, state: &'static str, event: ItemEvent, error: Option<&str>) -> Result<Output> {
+    fn settle(
+        &self,
+        commit: &Commit<'_>,
+        state: &'static str,
+        event: ItemEvent,
+        error: Option<&str>,
+    ) -> Result<Output> {
         let (ItemEvent::Done { token } | ItemEvent::Fail { token, .. } | ItemEvent::Extend { token, .. }) = &event
         else {
             return Err(Error::internal("only a lease is settled"));
         };
         let queue = names::queue_of(token)?.to_owned();
-        let due_ms = sqlite::settle_in(cx.tx(), &event, error, cx.clock.now_ms())?;
+        let due_ms = sqlite::settle_in(commit.tx(), &event, error, self.queues.clock.now_ms())?;
         if let Some(due_ms) = due_ms {
-            self.tell(cx, &queue, due_ms);
+            self.tell(commit, &queue, due_ms);
         }
         Ok(Output::Settled(SettledLease { queue, state, due_ms }))
     }

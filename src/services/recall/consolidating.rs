@@ -50,9 +50,7 @@ impl RecallState {
     where
         C: ChangeFiles + Clone + 'static,
     {
-        if let Some(since) = since.as_deref().filter(|since| !is_date(since)) {
-            return Err(Error::invalid(format!("since is a day such as 2026-11-16, not {}", quoted(since))));
-        }
+        check_since(since.as_deref())?;
         let recall = self.clone();
         let plan = blocking(move || recall.sleep_plan(since.as_deref())).await?;
         let has_model = self.parts.speak.has_model()?;
@@ -283,6 +281,13 @@ fn question(part: &SourceRequest) -> String {
     let mut words: Vec<(String, usize)> = counts.into_iter().collect();
     words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     words.into_iter().take(WORDS).map(|(word, _)| word).collect::<Vec<_>>().join(" ")
+}
+
+pub fn check_since(since: Option<&str>) -> Result<()> {
+    match since.filter(|since| !is_date(since)) {
+        Some(since) => Err(Error::invalid(format!("since is a day such as 2026-11-16, not {}", quoted(since)))),
+        None => Ok(()),
+    }
 }
 
 fn is_date(text: &str) -> bool {

@@ -1,13 +1,14 @@
 //! Recall: a wiki of Markdown that an agent walks page by page. The list of services uses it.
 //!
 //! `wiki` is the folder, `page_index` its index on the disk, `reading` fills that, `renaming` gives pages other paths, `progress` tells how far it is, `searching`
-//! asks it, `watch` keeps it current, `talks` are the conversations on disk, `archive` puts them away, `consolidating` proposes pages from those (`sleep_runs` are the proposals on the disk, `sleep_changes`
+//! asks it, `arguments` checks calls, `watch` keeps it current, `talks` are the conversations on disk, `archive` puts them away, `consolidating` proposes pages from those (`sleep_runs` are the proposals on the disk, `sleep_changes`
 //! applies them and takes them back, `sleep_files` shows them), `talk_order`
 //! has their calls wait for each other, `speak` asks the model, `state` connects these, and `service`, `files`, `talk_dir` and
 //! `talk_files` show them. The index, the search and the loop of a
 //! turn are in `acheron-recall`.
 
 mod archive;
+mod arguments;
 mod consolidating;
 mod files;
 mod page_index;

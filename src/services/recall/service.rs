@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::archive::{Archived, archive};
+use super::arguments;
 use super::files::files;
 use super::renaming::RenamedPage;
 use super::sleep_changes::SleepOutcome;
@@ -25,7 +26,7 @@ use acheron_recall::page::Class;
 use acheron_recall::resolve::{Access, Miss};
 use acheron_recall::search::Hit;
 use acheron_recall::turn::Looked;
-use acheron_vfs::Node;
+use acheron_vfs::{Caller, Node};
 
 /// A turn may take as long as the longest limit that a mountspec can set, and a little.
 const TURN: Duration = Duration::from_secs(3660);
@@ -324,6 +325,10 @@ impl Service for Recall {
         files(&self.0)
     }
 
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        arguments::check(&command)
+    }
+
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         let recall = self.0.clone();
         match command {
@@ -441,7 +446,7 @@ fn sizes<'a>(pages: impl IntoIterator<Item = &'a Page>) -> PageSizes {
 }
 
 /// A miss as an error.
-fn found<T>(name: &str, found: Result<T, Miss>) -> Result<T> {
+pub fn found<T>(name: &str, found: Result<T, Miss>) -> Result<T> {
     let name = quoted(name);
     found.map_err(|miss| match miss {
         Miss::Empty => Error::invalid("name is empty: give the title of a page"),

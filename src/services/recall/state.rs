@@ -293,9 +293,7 @@ impl RecallState {
         message: String,
         tell: impl Fn(&str) + Send + Sync,
     ) -> Result<TurnReport> {
-        if message.trim().is_empty() {
-            return Err(Error::invalid("the message is empty"));
-        }
+        check_message(&message)?;
         let recall = self.clone();
         let held = blocking(move || {
             let talks = recall.talks()?;
@@ -372,5 +370,13 @@ impl<'a> RunningTalk<'a> {
 impl Drop for RunningTalk<'_> {
     fn drop(&mut self) {
         self.recall.running.remove(&self.id);
+    }
+}
+
+/// Whether this may be said in a turn.
+pub fn check_message(message: &str) -> Result<()> {
+    match message.trim().is_empty() {
+        true => Err(Error::invalid("the message is empty")),
+        false => Ok(()),
     }
 }

@@ -47,3 +47,16 @@ fn a_helpers_name_is_an_id() {
         assert!(is_id(&name) && name.ends_with("1fedcba0"), "{name}");
     }
 }
+
+#[test]
+fn a_helper_comes_before_those_below_it() {
+    let of = |parent: &str| Profile { parent: Some(parent.to_owned()), ..Profile::default() };
+    let all =
+        [("a", "z"), ("b", "a"), ("c", "b"), ("d", "a"), ("e", "y")].map(|(id, parent)| (id.to_owned(), of(parent)));
+    let all = BTreeMap::from(all);
+    assert_eq!(descent(&all, "a"), ["a", "b", "d", "c"]);
+    assert_eq!(descent(&all, "gone"), ["gone"]);
+    // A ring, which no host makes, ends all the same.
+    let ring = BTreeMap::from([("a", "b"), ("b", "a")].map(|(id, parent)| (id.to_owned(), of(parent))));
+    assert_eq!(descent(&ring, "a"), ["a", "b"]);
+}

@@ -264,6 +264,20 @@ impl Service for Symbols {
         files::nodes(&self.symbol_store)
     }
 
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        match command {
+            Command::Search { k, .. } => bounded("k", k, 5).map(drop),
+            Command::List { limit, .. } => bounded("limit", limit, 20).map(drop),
+            Command::Import { catalogue, kits, agents, all_or_none, .. } => {
+                importable(catalogue, kits, agents, all_or_none).map(drop)
+            }
+            change @ (Command::Put { .. } | Command::Update { .. } | Command::Delete { .. } | Command::Undo { .. }) => {
+                wanted(change).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         ready(&self.symbol_store).await?;
         let author = |reason: String| author(&cx.caller, &cx.job, &cx.clock, reason);
@@ -313,11 +327,7 @@ impl Service for Symbols {
                 )
             }
             Command::Import { catalogue, kits, agents, replace, all_or_none } => {
-                let (documents, refused) = sorted_out(documents(catalogue, kits, agents)?);
-                if let (true, Some(first)) = (all_or_none || documents.is_empty(), refused.first()) {
-                    let more = refused.len() - 1;
-                    return Err(Error::invalid(format!("nothing is imported: {first} ({more} more are faulty)")));
-                }
+                let (documents, refused) = importable(catalogue, kits, agents, all_or_none)?;
                 let taken = symbol_store.put_many(&documents, !replace, &author("imported".to_owned())).await?;
                 Output::Imported(Imported { stored: taken.stored, kept: taken.kept, refused })
             }
@@ -396,6 +406,26 @@ fn bounded(name: &str, asked: Option<usize>, usual: usize) -> Result<usize> {
         0 => Err(Error::invalid(format!("{name} must be at least 1"))),
         asked if asked > MOST_LISTED => Err(Error::invalid(format!("{name} is {asked}, over {MOST_LISTED}"))),
         asked => Ok(asked),
+    }
+}
+
+/// Documents, and the entries that are none.
+type SortedDocuments = (Vec<(DocumentKind, Value)>, Vec<RefusedDocument>);
+
+/// The documents to import, and the entries that are none.
+fn importable(
+    catalogue: Option<Value>,
+    kits: Option<Value>,
+    agents: Option<Value>,
+    all_or_none: bool,
+) -> Result<SortedDocuments> {
+    let (documents, refused) = sorted_out(documents(catalogue, kits, agents)?);
+    match refused.first() {
+        Some(first) if all_or_none || documents.is_empty() => {
+            let more = refused.len() - 1;
+            Err(Error::invalid(format!("nothing is imported: {first} ({more} more are faulty)")))
+        }
+        _ => Ok((documents, refused)),
     }
 }
 

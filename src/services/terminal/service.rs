@@ -13,12 +13,13 @@ use super::running_programs::{RunningProgram, RunningPrograms, stopped};
 use super::session::Session;
 use super::shells::Shells;
 use super::surroundings::Surroundings;
-use super::{files, shown_plan, text};
-use crate::contract::Operation;
+use super::{files, shells, shown_plan, text};
+use crate::contract::{Effect, Operation};
 use crate::service::{Cx, Service};
+use acheron_approvals::SubjectFacts;
 use acheron_base::{Clock, Error, Result, blocking};
 use acheron_sandbox::{Plan, TerminalSize, signal_named};
-use acheron_vfs::{Answer, ComputedFile, Listing, Node, pretty};
+use acheron_vfs::{Answer, Caller, ComputedFile, Listing, Node, pretty};
 
 /// Finds the environment of an agent's programs. It is called at every start, because projects come and go.
 pub type FindSurroundings = Arc<dyn Fn(Look) -> Result<Surroundings> + Send + Sync>;
@@ -186,6 +187,13 @@ impl Service for Terminal {
         vec!["interactive", "sandboxed"]
     }
 
+    fn facts(&self, operation: &Operation) -> SubjectFacts {
+        // What it is given is run by a shell: an answer for longer holds for exactly that.
+        let runs = matches!(operation.name.as_str(), "exec" | "create" | "write");
+        let risk = if runs { vec!["runs a shell command in the sandbox".to_owned()] } else { Vec::new() };
+        SubjectFacts { exact_only: operation.effect != Effect::Read, risk }
+    }
+
     fn files(&self) -> Vec<(String, Node)> {
         let around = self.around.clone();
         // Not on the thread that all callers share: the plan asks the disk which paths are links.
@@ -199,25 +207,32 @@ impl Service for Terminal {
         ]
     }
 
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
+        match command {
+            Command::Exec { command, argv, session_id, cwd, env, stdin, .. } => {
+                let own = cwd.is_some() || stdin.is_some() || !env.is_empty();
+                where_to_run(command, argv, session_id, own).map(drop)
+            }
+            Command::Create { session_id, .. } => session_id.as_deref().map_or(Ok(()), shells::check_name),
+            Command::Write { input, command, data_b64, .. } => typed(input, command, data_b64).map(drop),
+            Command::Signal { name, .. } => signal_named(&name).map(drop),
+            Command::Read { .. } | Command::Resize { .. } | Command::Close { .. } | Command::List {} => Ok(()),
+        }
+    }
+
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {
         Ok(match command {
             Command::Exec { command, argv, session_id, cwd, env, stdin, timeout_ms, max_output_bytes } => {
                 let deadline = Duration::from_millis(timeout_ms);
-                let done = match (command, argv, session_id) {
-                    (Some(command), None, Some(id)) => {
-                        if cwd.is_some() || stdin.is_some() || !env.is_empty() {
-                            return Err(Error::invalid(
-                                "cwd, env and stdin are the session's own; set them in the command",
-                            ));
-                        }
+                let own = cwd.is_some() || stdin.is_some() || !env.is_empty();
+                let done = match where_to_run(command, argv, session_id, own)? {
+                    WhereToRun::Session { id, command } => {
                         self.run_in(cx, &id, &command, deadline, max_output_bytes).await?
                     }
-                    (command, argv, None) => {
-                        let argv = words(command, argv)?;
+                    WhereToRun::Alone { argv } => {
                         let plan = self.plan(argv, cwd, env).await?;
                         self.run(cx, plan, stdin.unwrap_or_default(), deadline, max_output_bytes).await?
                     }
-                    (_, _, Some(_)) => return Err(Error::invalid("a session takes a `command`, not an `argv`")),
                 };
                 Output::Executed(done)
             }
@@ -229,12 +244,7 @@ impl Service for Terminal {
                 Output::Session(session.facts())
             }
             Command::Write { session_id, input, command, data_b64 } => {
-                let bytes = match (input, command, data_b64) {
-                    (Some(input), None, None) => input.into_bytes(),
-                    (None, Some(command), None) => format!("{}\n", command.trim_end_matches('\n')).into_bytes(),
-                    (None, None, Some(data)) => text::decoded(&data)?,
-                    _ => return Err(Error::invalid("exactly one of `input`, `command` and `data_b64` is needed")),
-                };
+                let bytes = typed(input, command, data_b64)?;
                 let session = self.find(session_id)?;
                 session.write(&bytes).await?;
                 Output::Typed(Typed { session_id: session.id.clone(), written: bytes.len() })
@@ -271,6 +281,39 @@ impl Service for Terminal {
             }
             Command::List {} => Output::Listed(SessionList { sessions: self.shells.facts(&self.agent) }),
         })
+    }
+}
+
+/// Where a program is run: in a session that is open, or by itself.
+enum WhereToRun {
+    Session { id: String, command: String },
+    Alone { argv: Vec<String> },
+}
+
+/// `own` is whether the call has surroundings of its own (`cwd`, `env`, `stdin`).
+fn where_to_run(
+    command: Option<String>,
+    argv: Option<Vec<String>>,
+    session_id: Option<String>,
+    own: bool,
+) -> Result<WhereToRun> {
+    match (command, argv, session_id) {
+        (Some(_), None, Some(_)) if own => {
+            Err(Error::invalid("cwd, env and stdin are the session's own; set them in the command"))
+        }
+        (Some(command), None, Some(id)) => Ok(WhereToRun::Session { id, command }),
+        (_, _, Some(_)) => Err(Error::invalid("a session takes a `command`, not an `argv`")),
+        (command, argv, None) => Ok(WhereToRun::Alone { argv: words(command, argv)? }),
+    }
+}
+
+/// The bytes that are typed into a session.
+fn typed(input: Option<String>, command: Option<String>, data_b64: Option<String>) -> Result<Vec<u8>> {
+    match (input, command, data_b64) {
+        (Some(input), None, None) => Ok(input.into_bytes()),
+        (None, Some(command), None) => Ok(format!("{}\n", command.trim_end_matches('\n')).into_bytes()),
+        (None, None, Some(data)) => text::decoded(&data),
+        _ => Err(Error::invalid("exactly one of `input`, `command` and `data_b64` is needed")),
     }
 }
 

@@ -57,12 +57,9 @@ impl Shells {
             return Err(Error::busy(format!("{OPEN} sessions are open already; close one first")));
         }
         let taken = |id: &str| mine.iter().any(|session| session.id == id);
+        wanted.map_or(Ok(()), check_name)?;
         match wanted {
             None => Ok((1..).map(|n| format!("term-{n}")).find(|id| !taken(id)).unwrap_or_default()),
-            Some(id) if !is_name(id) => Err(Error::invalid(format!(
-                "`{}` cannot name a session: letters, digits, - and _ can",
-                id.escape_debug()
-            ))),
             Some(id) if mine.iter().any(|session| session.id == id && session.is_open()) => {
                 Err(Error::already_exists(format!("there is a session `{id}` already")))
             }
@@ -114,6 +111,13 @@ impl Shells {
     }
 }
 
-fn is_name(id: &str) -> bool {
-    (1..=64).contains(&id.len()) && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+/// Whether a session may be called this.
+pub fn check_name(id: &str) -> Result<()> {
+    let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    match plain && (1..=64).contains(&id.len()) {
+        true => Ok(()),
+        false => {
+            Err(Error::invalid(format!("`{}` cannot name a session: letters, digits, - and _ can", id.escape_debug())))
+        }
+    }
 }

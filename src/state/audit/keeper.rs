@@ -4,7 +4,7 @@ use std::fs::OpenOptions;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
@@ -17,14 +17,22 @@ use super::read;
 /// The file of the key in the state directory, for the operator alone.
 pub const KEY: &str = "audit.key";
 
-/// Where the log begins and ends on the disk, in bytes since its first line. A clone is the same.
+/// Where the log begins and ends on the disk, in bytes since its first line, and who is told when it grows. A clone is the same.
 #[derive(Clone, Default)]
-pub struct AuditSize(Arc<Mutex<(u64, u64)>>);
+pub struct AuditSize(Arc<Mutex<(u64, u64)>>, Arc<OnceLock<GrowthListener>>);
+
+/// Takes lines that are on the disk. It runs on the thread of the writer: it must be short.
+type GrowthListener = Box<dyn Fn(&str) + Send + Sync>;
 
 impl AuditSize {
     /// The offsets of the first line that is there, and after the last.
     pub fn range(&self) -> (u64, u64) {
         *self.0.lock()
+    }
+
+    /// Hands all later lines to `listener`, those of one commit together, before the changes that they tell of are answered.
+    pub fn follow(&self, listener: impl Fn(&str) + Send + Sync + 'static) {
+        _ = self.1.set(Box::new(listener)); // there is only one
     }
 
     pub(super) fn begins_at(&self, begin: u64) {
@@ -41,7 +49,7 @@ pub fn keep(dir: &Path, store: &Store, clock: &Clock, random: &Random) -> Result
     let authentic = kept.as_ref().is_none_or(|(head, code)| is_new || key.is_authentic(head, code));
     let found = last.unwrap_or(Head { seq: 0, hash: acheron_audit::Hash::default() });
     let (expected, public) = (chain.head(), key.public());
-    let size = AuditSize(Arc::new(Mutex::new((begin, start))));
+    let size = AuditSize(Arc::new(Mutex::new((begin, start))), Arc::default());
     let keeper = AuditKeeper { key, clock: clock.clone(), chain, start, next: None, size: size.clone() };
     store.keep_notes(Box::new(keeper));
     let at_ms = clock.now_ms();
@@ -112,8 +120,8 @@ struct AuditKeeper {
     chain: Chain,
     /// The bytes of all lines so far, those that were cut included.
     start: u64,
-    /// Both after the commit that is being made.
-    next: Option<(Chain, u64)>,
+    /// Both after the commit that is being made, and its lines.
+    next: Option<(Chain, u64, String)>,
     size: AuditSize,
 }
 
@@ -145,14 +153,17 @@ impl NoteKeeper for AuditKeeper {
              ON CONFLICT (one) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, code = excluded.code",
         )?;
         kept.execute(params![head.seq, head.hash.0, self.key.authenticate(&head)])?;
-        self.next = Some((chain, self.start + lines.len() as u64));
+        self.next = Some((chain, self.start + lines.len() as u64, lines));
         Ok(())
     }
 
     fn kept(&mut self) {
-        if let Some((chain, start)) = self.next.take() {
+        if let Some((chain, start, lines)) = self.next.take() {
             (self.chain, self.start) = (chain, start);
             self.size.0.lock().1 = start;
+            if let Some(listener) = self.size.1.get() {
+                listener(&lines);
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ mod retention;
 
 use serde::Serialize;
 
-pub use acheron_audit::{Head, Record, Verdict, digest};
+pub use acheron_audit::{Head, Record, TimelineLine, Verdict, digest, timeline_line};
 use acheron_base::Result;
 use acheron_store::Tx;
 pub use keeper::{AuditSize, KEY, keep};

@@ -77,6 +77,28 @@ pub fn bytes(conn: &Connection, offset: u64, size: usize) -> Result<Vec<u8>> {
     Ok(found)
 }
 
+/// The lines after a number, in their order and those of one commit together, until they have `bytes`. None if there are no more.
+pub fn after(conn: &Connection, seq: u64, bytes: usize) -> Result<String> {
+    let mut select = conn.prepare_cached("SELECT lines FROM audit_blocks WHERE first > ?1 ORDER BY first")?;
+    let mut rows = select.query(params![seq])?;
+    let mut found = String::new();
+    while let Some(row) = rows.next()?.filter(|_| found.len() < bytes) {
+        found.push_str(row.get_ref(0)?.as_str().map_err(|_| Error::internal("a line of the audit is not text"))?);
+    }
+    Ok(found)
+}
+
+/// The number before the first line of a commit that was made since then.
+pub fn before(conn: &Connection, since_ms: u64) -> Result<u64> {
+    let first: Option<u64> = conn
+        .prepare_cached("SELECT min(first) FROM audit_blocks WHERE at_ms >= ?1")?
+        .query_row([since_ms], |row| row.get(0))?;
+    match first {
+        Some(first) => Ok(first - 1),
+        None => Ok(head(conn)?.map_or(0, |(head, _)| head.seq)),
+    }
+}
+
 /// Hands every line from `since_ms` on to `take`, until it returns false.
 pub fn each(conn: &Connection, since_ms: u64, mut take: impl FnMut(&str) -> bool) -> Result<()> {
     let mut select = conn.prepare("SELECT lines FROM audit_blocks WHERE at_ms >= ?1 ORDER BY first")?;

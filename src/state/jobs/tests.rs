@@ -21,6 +21,7 @@ fn job(id: &str) -> JobRow {
         started_at_ms: None,
         updated_at_ms: 10,
         attempt: 0,
+        approval: None,
     }
 }
 

@@ -58,7 +58,8 @@ pub(super) fn control(inner: &str, after: &str) -> Result<Input, Refusal> {
                 let head: String = words.chars().take(verb.chars().count()).collect();
                 (head.to_lowercase() == *verb).then(|| words[head.len()..].trim().to_owned())
             });
-            match named.filter(|name| !name.is_empty()) {
+            // `<switch campaign>` without a name is no switch to a campaign of that name.
+            match named.filter(|name| !name.is_empty() && name.to_lowercase() != "campaign") {
                 Some(name) => rest(name.strip_prefix("campaigns/").unwrap_or(&name).to_owned()),
                 None => {
                     let sentence = format!("<{}> is not a control instruction; there are {CONTROLS}", clip(&words, 40));

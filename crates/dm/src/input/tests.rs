@@ -70,6 +70,11 @@ fn the_rows_of_input_and_control() {
         ("24b", "<new campaign campaigns/c2>", "NewCampaign(\"c2\")"),
         ("28", "<switch campaigns/old>", "SwitchCampaign(\"old\")"),
         ("28a", "<切换战役 campaigns/old>", "SwitchCampaign(\"old\")"),
+        (
+            "28b",
+            "<switch campaign>",
+            "refused: <switch campaign> is not a control instruction; there are <continue>, <initialize>, <play on>, <new campaign NAME> and <switch campaign NAME>",
+        ),
         ("31", "<continue>", "Continue"),
         ("32", "<继续>", "Continue"),
         ("32a", "<热启动>", "Continue"),

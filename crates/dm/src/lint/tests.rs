@@ -89,6 +89,11 @@ fn each_pattern_of_claims_has_a_hit_and_a_miss() {
         assert!(!claims(hit, &world).is_empty() && claims(miss, &world).is_empty(), "{name}");
     }
     for (text, lawful) in [
+        ("The quest of the Dark Lamp is complete.", false),
+        ("The quest for the lamp has been fulfilled.", false),
+        ("With that you completed the quest.", false),
+        ("A keeper's quest is a lamp, and the lamp is out.", true),
+        ("The boats are finished; nobody speaks of a quest.", true),
         ("The Heat is 4 now.", false),
         ("Heat rises to 9.", false),
         ("Heat rises to three.", false),

@@ -112,6 +112,8 @@ fn a_question_finds_its_page() {
         ("how do I continue a campaign", "engine/HOT_START.md"),
         ("can I undo", "engine/ARCHIVE_DELTA.md"),
         ("what is Heat", "lore/MECHANICS/INDICATORS.md"),
+        ("what is a clock?", "engine/mechanics/HOUSE_RULES.md"),
+        ("what is the tide?", "lore/MECHANICS/CLOCKS.md"),
     ] {
         let output = game.play(&format!("[OOC]{{{question}}}")).unwrap();
         assert!(output.contains(&format!("{page})")), "{question}: {output}");

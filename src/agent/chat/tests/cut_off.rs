@@ -57,6 +57,7 @@ pub(super) fn left(world: &World) -> Arc<Job> {
         correlation_id: None,
         principal: Principal::Operator,
         arguments: json!({"source": "chat", "input": "go"}),
+        asks: false,
     };
     world.context.jobs.restore(Job::new("job-1".into(), call, 1, &acheron_base::Clock::at(1)))
 }

@@ -62,3 +62,12 @@ fn a_file_that_is_only_a_number_keeps_its_name() {
     let set = PhaseSet::new("s", vec![source("7", "", &[], None)]).unwrap();
     assert_eq!((set.phases[0].phase_id.as_str(), set.find("7")), ("7", Some(0)));
 }
+
+#[test]
+fn a_name_that_no_model_would_write_is_a_fault() {
+    let set =
+        PhaseSet::new("odd", vec![source("00-a", "[a", &[], None), source("01-b", "b", &["c. d"], None)]).unwrap();
+    assert_eq!(set.phases.len(), 1);
+    assert_eq!(set.faults[0].file, "00-a");
+    assert!(set.faults[0].message.starts_with("`[a` is not the name of a phase"), "{:?}", set.faults);
+}

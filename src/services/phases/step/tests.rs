@@ -137,7 +137,7 @@ fn a_phase_may_declare_more_visits_up_to_three_rounds_in_all() {
 #[test]
 fn routes_bind_a_strict_run_and_warn_a_lenient_one() {
     let reply = r#"{"next_phase":"c","valid_routes":["B"]}"#;
-    check(true, &[reply], "a: unknown_phase: `c` is not among the valid routes of the payload");
+    check(true, &[reply], "a: route_refused: `c` is not among the valid routes of the payload");
     check(false, &[reply, "{}"], "a c: complete: no next phase was asked for");
     check(true, &[r#"{"next_phase":"b","valid_routes":["B"]}"#, "{}"], "a b: complete: no next phase was asked for");
     let mut run = PhaseLoop::begin(set(&[("a", None), ("b", None), ("c", None)]), false, None).unwrap();

@@ -120,3 +120,18 @@ fn the_recall_dialect_is_chosen_by_front_matter() {
     assert_eq!(show(true), "A\n\nB\n\n{{IF_INCLUDE_RECALL}} $5");
     assert_eq!(show(false), "A\n\n{{IF_INCLUDE_RECALL}} $5");
 }
+
+#[test]
+fn overrides_apply_to_the_prompts_of_the_host_itself() {
+    let (library, place) = (Library::built_in(), tempfile::tempdir().unwrap());
+    let params = json!({"Protocol": {"tools": [], "output": null, "typed": false, "equipped": false}});
+    let text = || library.render("evaluate", "protocol", &params).unwrap().text;
+    let before = text();
+    let overrides = library.overrides_in(place.path()).unwrap();
+    assert_eq!(text(), before, "none yet");
+    let change =
+        serde_json::from_value(json!({"target": "section", "path": "free", "body": "Answer in verse."})).unwrap();
+    let template = library.get("evaluate", "protocol").unwrap();
+    overrides.store(&crate::service::WithoutCall, &template, "latest", &change).unwrap();
+    assert!(text() != before && text().contains("Answer in verse."), "{}", text());
+}
