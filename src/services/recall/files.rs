@@ -25,15 +25,15 @@ const RECENT: usize = 100;
 
 /// The names that recall has beside those of every service.
 pub fn files(recall: &Arc<RecallState>) -> Vec<(String, Node)> {
-    let view = |view: View| Node::dir(WikiDir { recall: recall.clone(), view, dir: String::new() });
+    let view = |view: PageList| Node::dir(WikiDir { recall: recall.clone(), view, dir: String::new() });
     let by = Listing::default()
-        .with("backlinks", view(View::Backlinks))
-        .with("orphans", view(View::Orphans))
-        .with("broken", view(View::Broken))
+        .with("backlinks", view(PageList::Backlinks))
+        .with("orphans", view(PageList::Orphans))
+        .with("broken", view(PageList::Broken))
         .dir("recent", recent(recall));
     vec![
         ("index.md".into(), page(recall, ROOT)),
-        ("nodes".into(), view(View::Nodes)),
+        ("nodes".into(), view(PageList::Nodes)),
         ("by".into(), Node::dir(by)),
         ("conversations".into(), conversations(recall)),
         ("sleep".into(), Node::dir(super::sleep_files::runs(recall))),
@@ -58,7 +58,7 @@ pub(super) fn time(ms: u64) -> SystemTime {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum View {
+enum PageList {
     /// The pages themselves.
     Nodes,
     /// Which pages lead to each.
@@ -72,7 +72,7 @@ enum View {
 /// A directory of the wiki, or one that mirrors it.
 struct WikiDir {
     recall: Arc<RecallState>,
-    view: View,
+    view: PageList,
     dir: String,
 }
 
@@ -103,28 +103,28 @@ impl WikiDir {
             (dirs, pages)
         };
         match self.view {
-            View::Nodes | View::Backlinks => {
+            PageList::Nodes | PageList::Backlinks => {
                 let (mut dirs, pages) = wiki.index().names(&self.dir);
                 dirs.retain(|dir| !Class::of(&format!("{}/x.md", self.path(dir))).excluded());
                 (dirs, pages)
             }
-            View::Orphans => of(wiki.report().orphans.iter().map(String::as_str).collect()),
-            View::Broken => of(wiki.report().broken.iter().map(|it| it.page.as_str()).collect()),
+            PageList::Orphans => of(wiki.report().orphans.iter().map(String::as_str).collect()),
+            PageList::Broken => of(wiki.report().broken.iter().map(|it| it.page.as_str()).collect()),
         }
     }
 
     fn leaf(&self, path: String) -> Node {
         match self.view {
-            View::Nodes => page(&self.recall, &path),
-            View::Backlinks => Node::file(fetched(&self.recall, move |recall| {
+            PageList::Nodes => page(&self.recall, &path),
+            PageList::Backlinks => Node::file(fetched(&self.recall, move |recall| {
                 let index = recall.read_wiki()?.index();
                 Ok(index.page(&path).map(|page| lines(index.backlinks(page))).unwrap_or_default())
             })),
-            View::Orphans => {
+            PageList::Orphans => {
                 let up = "../".repeat(path.matches('/').count() + 2);
                 Node::link(LinkTarget(format!("{up}nodes/{path}")))
             }
-            View::Broken => Node::file(fetched(&self.recall, move |recall| {
+            PageList::Broken => Node::file(fetched(&self.recall, move |recall| {
                 let report = recall.wiki()?.report();
                 let mine = report.broken.iter().filter(|it| it.page == path);
                 Ok(lines(
@@ -147,7 +147,7 @@ impl Dir for WikiDir {
 
     fn lookup(&self, name: &str) -> Option<Node> {
         let path = self.path(name);
-        if matches!(self.view, View::Nodes | View::Backlinks) {
+        if matches!(self.view, PageList::Nodes | PageList::Backlinks) {
             let wiki = self.recall.wiki().ok()?;
             let index = wiki.index();
             if Class::of(&format!("{path}/x.md")).excluded() {
@@ -186,7 +186,7 @@ impl Dir for WikiDir {
     }
 
     fn takes_new(&self, name: &str) -> bool {
-        matches!(self.view, View::Nodes) && check_path(&self.path(name)).is_ok()
+        matches!(self.view, PageList::Nodes) && check_path(&self.path(name)).is_ok()
     }
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
@@ -234,7 +234,7 @@ impl WikiDir {
     /// The wiki, if this is the directory where it is changed.
     fn own(&self, refusal: &str) -> Result<&Arc<super::Wiki>> {
         match self.view {
-            View::Nodes => self.recall.wiki(),
+            PageList::Nodes => self.recall.wiki(),
             _ => Err(acheron_vfs::not_permitted(format!("{refusal}: that is done in nodes/"))),
         }
     }

@@ -14,14 +14,14 @@ use acheron_views::promote::{self, PromoteStep, SkippedStep, Stage};
 use acheron_views::{Manifest, RelPath, Root, overlay, prune, select};
 
 /// A promote that is decided from now on: fails if its call was cancelled.
-pub type Decide<'a> = &'a dyn Fn() -> Result<()>;
+pub type CommitStep<'a> = &'a dyn Fn() -> Result<()>;
 
 /// More paths are counted in a result.
 const NAMED: usize = 1000;
 
 impl View {
     /// Carries changes back into the base. `job` is the call that asks, which ends with the result even after a crash.
-    pub fn promote(&self, paths: Option<&[String]>, job: &str, decide: Decide<'_>) -> Result<Value> {
+    pub fn promote(&self, paths: Option<&[String]>, job: &str, decide: CommitStep<'_>) -> Result<Value> {
         let mut work = self.begin()?;
         let base_lock = self.base_lock.clone();
         let _alone = base_lock.lock();
@@ -120,7 +120,7 @@ impl View {
     }
 
     /// Undoes the last promote: the base is as it was before it, the view as it is now.
-    pub fn undo(&self, job: &str, decide: Decide<'_>) -> Result<Value> {
+    pub fn undo(&self, job: &str, decide: CommitStep<'_>) -> Result<Value> {
         let work = self.begin()?;
         let base_lock = self.base_lock.clone();
         let _alone = base_lock.lock();
