@@ -111,6 +111,7 @@ fn a_purge_leaves_nothing_of_an_agent() {
             ../../ada/jobs:
             README.md
             by
+            recent.json
 
             ../../ada/memory/items:
         "#]],

@@ -155,7 +155,7 @@ fn a_project_has_names_that_lead_elsewhere() {
         echo '{"command":"readlink /projects/p/pages; head -1 /projects/p/pages/Index.md"}' > control/exec.json
         jq -r '.result.stdout + .result.stderr' result.json
         "#,
-        expect![[r##"
+        expect![[r#"
             1
             2
             ["already_exists","/projects/p/fs is there already, and not a binding"]
@@ -167,12 +167,13 @@ fn a_project_has_names_that_lead_elsewhere() {
             fs
             meta.json
             pages
+            views
             # The library
             ["/global/library/Index.md",true]
             /global/library
             # The library
 
-        "##]],
+        "#]],
     );
     house.restart();
     house.check(
@@ -196,6 +197,7 @@ fn a_project_has_names_that_lead_elsewhere() {
             README.md
             fs
             meta.json
+            views
             true
             true
             as it was

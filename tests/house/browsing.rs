@@ -158,7 +158,7 @@ fn a_search_passes_by_the_replies_of_a_run_that_is_not_over() {
             cat phases/runs/*/reply.raw.txt"#
         ),
     );
-    assert_eq!(said, "commands.ndjson context.md status.json symbols.json trace.ndjson 0\nSay sorry.");
+    assert_eq!(said, "commands.ndjson context.md status.json symbols.json trace.ndjson 0\nSay sorry.\\\n");
 }
 
 /// Some programs heed only the `.ignore` of the directory they begin in.

@@ -300,8 +300,8 @@ fn an_agent_is_a_directory_as_soon_as_it_was_created() {
             "`../x` cannot be an agent's id: up to 64 of a-z, 0-9, _ and -, a letter or digit first, and not self"
             ["ada","paused",null]
             "charon stands in the mountspec; take it out there"
-            ! bash: line 3: echo: write error: Invalid argument
-            ! bash: line 3: echo: write error: Invalid argument
+            ! environment: line 3: echo: write error: Invalid argument
+            ! environment: line 3: echo: write error: Invalid argument
         "#]],
     );
     house.restart();

@@ -110,6 +110,7 @@ fn a_daemon_answers_when_its_command_returns_and_is_gone_after_unmount() {
             AGENTS.md
             README.md
             agents
+            approvals
             global
             mail
             meta
@@ -198,6 +199,7 @@ fn a_dead_mount_is_recovered_also_with_a_shell_inside() {
             AGENTS.md
             README.md
             agents
+            approvals
             global
             mail
             meta

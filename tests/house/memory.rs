@@ -136,9 +136,9 @@ fn every_refusal_has_its_number_and_its_sentence() {
             ! cat: write error: Invalid argument
             ! cat: write error: Invalid argument
             ! bash: line 11: items/note/versions/1: Permission denied
-            ! bash: line 12: echo: write error: Permission denied
-            ! bash: line 12: echo: write error: Invalid argument
-            ! bash: line 12: echo: write error: Invalid argument
+            ! environment: line 12: echo: write error: Permission denied
+            ! environment: line 12: echo: write error: Invalid argument
+            ! environment: line 12: echo: write error: Invalid argument
         "#]],
     );
 }

@@ -123,15 +123,15 @@ fn spec(server: &FakeModelServer, model: &Value) -> String {
 }
 
 /// Every file of the agent and of the project, without thoughts, ids, times and the name of the provider. When the kernel tells
-/// that a file of the project has changed is not up to the turn; `next.json` and `sources/` wait.
+/// that a file of the project has changed is not up to the turn; `next.json` and `sources/` wait; a transcript has the answers as they came.
 const WHOLE_TREE: &str = r#"
     echo go > agents/self/chat/control/input
     cat agents/self/chat/latest.txt
     ls agents/self/recall/nodes > /dev/null
     until jq -e '.progress.index == "ready"' agents/self/recall/status.json > /dev/null; do sleep 0.05; done
-    find agents/self/ projects \( -name thoughts -o -name sources -o -name next.json \) -prune -o -type f -print | LC_ALL=C sort | while read -r file; do
+    find agents/self/ projects \( -name thoughts -o -name sources -o -name next.json -o -name transcript.ndjson \) -prune -o -type f -print | LC_ALL=C sort | while read -r file; do
         echo "== $file"
-        timeout 60 cat "$file" | sed -E '/"kind":"change"/d; s/"seq":[0-9]+/"seq":0/g; s/"(inode|device)": ?[0-9]+/"\1":0/g; s/"host": ?"[0-9.]+"/"host":0/g; s/"ms":[0-9]+/"ms":0/g; s/done in [0-9]+ ms/done/; s/(openai|anthropic):m/MODEL/g;
+        timeout 60 cat "$file" | sed -E '/"kind":"change"|"step":"thought"/d; s/"(seq|call)":[0-9]+/"\1":0/g; s/"(inode|device)": ?[0-9]+/"\1":0/g; s/"host": ?"[0-9.]+"/"host":0/g; s/"(ms|median_ms)":[0-9]+/"\1":0/g; s/done in [0-9]+ ms/done/; s/(openai|anthropic):m/MODEL/g;
             s/"correlation_id":"c[^"]*"/"correlation_id":"C"/g; s/\bc-[0-9a-f-]{8,}/C/g; s/[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z?/TIME/g'
     done
     echo "== end""#;

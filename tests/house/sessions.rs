@@ -19,6 +19,7 @@ fn the_tree_lists_without_an_error() {
             AGENTS.md
             README.md
             agents
+            approvals
             global
             mail
             meta
@@ -38,6 +39,7 @@ fn the_tree_lists_without_an_error() {
             memory
             model
             mounts
+            permissions
             phases
             prompts
             queues
@@ -48,11 +50,17 @@ fn the_tree_lists_without_an_error() {
             symbols
             terminal
             thoughts
+            timeline.ndjson
+            timeline.ndjson.1
             web_search
 
             meta:
+            agents.json
             audit.ndjson
+            events.ndjson
+            events.ndjson.1
             health.json
+            jobs.json
             metrics.json
             ns
             protocol.json

@@ -106,7 +106,7 @@ fn the_web_is_searched_by_the_server_of_the_mountspec() {
             ["provider_error","127.0.0.1:PORT/search answered 403 Forbidden: no"]
             ["invalid_payload","the query is empty"]
             "cancelled"
-            ! bash: line 3: echo: write error: Invalid argument
+            ! environment: line 3: echo: write error: Invalid argument
         "#]],
     );
 }

@@ -25,15 +25,15 @@ const RECENT: usize = 100;
 
 /// The names that recall has beside those of every service.
 pub fn files(recall: &Arc<RecallState>) -> Vec<(String, Node)> {
-    let view = |view: PageList| Node::dir(WikiDir { recall: recall.clone(), view, dir: String::new() });
+    let view = |view: WikiListing| Node::dir(WikiDir { recall: recall.clone(), view, dir: String::new() });
     let by = Listing::default()
-        .with("backlinks", view(PageList::Backlinks))
-        .with("orphans", view(PageList::Orphans))
-        .with("broken", view(PageList::Broken))
+        .with("backlinks", view(WikiListing::Backlinks))
+        .with("orphans", view(WikiListing::Orphans))
+        .with("broken", view(WikiListing::Broken))
         .dir("recent", recent(recall));
     vec![
         ("index.md".into(), page(recall, ROOT)),
-        ("nodes".into(), view(PageList::Nodes)),
+        ("nodes".into(), view(WikiListing::Nodes)),
         ("by".into(), Node::dir(by)),
         ("conversations".into(), conversations(recall)),
         ("sleep".into(), Node::dir(super::sleep_files::runs(recall))),
@@ -58,7 +58,7 @@ pub(super) fn time(ms: u64) -> SystemTime {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum PageList {
+enum WikiListing {
     /// The pages themselves.
     Nodes,
     /// Which pages lead to each.
@@ -72,7 +72,7 @@ enum PageList {
 /// A directory of the wiki, or one that mirrors it.
 struct WikiDir {
     recall: Arc<RecallState>,
-    view: PageList,
+    view: WikiListing,
     dir: String,
 }
 
@@ -103,28 +103,28 @@ impl WikiDir {
             (dirs, pages)
         };
         match self.view {
-            PageList::Nodes | PageList::Backlinks => {
+            WikiListing::Nodes | WikiListing::Backlinks => {
                 let (mut dirs, pages) = wiki.index().names(&self.dir);
                 dirs.retain(|dir| !Class::of(&format!("{}/x.md", self.path(dir))).excluded());
                 (dirs, pages)
             }
-            PageList::Orphans => of(wiki.report().orphans.iter().map(String::as_str).collect()),
-            PageList::Broken => of(wiki.report().broken.iter().map(|it| it.page.as_str()).collect()),
+            WikiListing::Orphans => of(wiki.report().orphans.iter().map(String::as_str).collect()),
+            WikiListing::Broken => of(wiki.report().broken.iter().map(|it| it.page.as_str()).collect()),
         }
     }
 
     fn leaf(&self, path: String) -> Node {
         match self.view {
-            PageList::Nodes => page(&self.recall, &path),
-            PageList::Backlinks => Node::file(fetched(&self.recall, move |recall| {
+            WikiListing::Nodes => page(&self.recall, &path),
+            WikiListing::Backlinks => Node::file(fetched(&self.recall, move |recall| {
                 let index = recall.read_wiki()?.index();
                 Ok(index.page(&path).map(|page| lines(index.backlinks(page))).unwrap_or_default())
             })),
-            PageList::Orphans => {
+            WikiListing::Orphans => {
                 let up = "../".repeat(path.matches('/').count() + 2);
                 Node::link(LinkTarget(format!("{up}nodes/{path}")))
             }
-            PageList::Broken => Node::file(fetched(&self.recall, move |recall| {
+            WikiListing::Broken => Node::file(fetched(&self.recall, move |recall| {
                 let report = recall.wiki()?.report();
                 let mine = report.broken.iter().filter(|it| it.page == path);
                 Ok(lines(
@@ -147,7 +147,7 @@ impl Dir for WikiDir {
 
     fn lookup(&self, name: &str) -> Option<Node> {
         let path = self.path(name);
-        if matches!(self.view, PageList::Nodes | PageList::Backlinks) {
+        if matches!(self.view, WikiListing::Nodes | WikiListing::Backlinks) {
             let wiki = self.recall.wiki().ok()?;
             let index = wiki.index();
             if Class::of(&format!("{path}/x.md")).excluded() {
@@ -186,7 +186,7 @@ impl Dir for WikiDir {
     }
 
     fn takes_new(&self, name: &str) -> bool {
-        matches!(self.view, PageList::Nodes) && check_path(&self.path(name)).is_ok()
+        matches!(self.view, WikiListing::Nodes) && check_path(&self.path(name)).is_ok()
     }
 
     fn create(&self, caller: &Caller, name: &str, how: Open) -> Result<(Node, Box<dyn Handle>)> {
@@ -212,13 +212,15 @@ impl Dir for WikiDir {
         let (agent, caller) = (self.recall.parts.agent.clone(), caller.clone());
         Answer::soon(async move {
             let arguments = json!({"name": name, "to": target});
-            let job = context.call(&caller, &agent, "recall", "rename", arguments).await?;
+            // `mv` takes EINVAL for a directory that is moved into itself.
+            let told = |error: &Error| match error.code {
+                Code::InvalidPayload => acheron_vfs::not_permitted(error.message.clone()),
+                _ => error.clone(),
+            };
+            let job =
+                context.call(&caller, &agent, "recall", "rename", arguments).await.map_err(|error| told(&error))?;
             match job.end().await.outcome.as_deref() {
-                // `mv` takes EINVAL for a directory that is moved into itself.
-                Some(Err(error)) if error.code == Code::InvalidPayload => {
-                    Err(acheron_vfs::not_permitted(error.message.clone()))
-                }
-                Some(Err(error)) => Err(error.clone()),
+                Some(Err(error)) => Err(told(error)),
                 _ => Ok(()),
             }
         })
@@ -234,7 +236,7 @@ impl WikiDir {
     /// The wiki, if this is the directory where it is changed.
     fn own(&self, refusal: &str) -> Result<&Arc<super::Wiki>> {
         match self.view {
-            PageList::Nodes => self.recall.wiki(),
+            WikiListing::Nodes => self.recall.wiki(),
             _ => Err(acheron_vfs::not_permitted(format!("{refusal}: that is done in nodes/"))),
         }
     }

@@ -40,3 +40,12 @@ fn a_field_that_is_not_there_is_a_stranger() {
     assert_eq!(condition.stranger(Some(&record)), Some("off"));
     assert_eq!(condition.stranger(None), Some("on"));
 }
+
+/// The page of the format shows one of each kind.
+#[test]
+fn every_condition_of_the_page_is_read() {
+    let page = include_str!("../../../../global-library/topics/prompt-format.md");
+    let block = page.split("```text\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let conditions = block.lines().map(|line| serde_json::from_str::<Condition>(line).expect(line));
+    assert_eq!(conditions.count(), 8);
+}
