@@ -14,8 +14,8 @@ mod table;
 mod tests;
 mod ticket;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::watch;
@@ -23,7 +23,7 @@ use tokio::sync::watch;
 use crate::events::EventLogs;
 use crate::state::approvals as rows;
 use crate::state::approvals::ApprovalRow;
-use acheron_approvals::{Exception, Subject};
+use acheron_approvals::{Exception, LinkKey, Subject};
 use acheron_base::{Clock, Error, Ids, Result};
 use acheron_store::Store;
 use acheron_vfs::ChangeNotifier;
@@ -63,6 +63,11 @@ pub struct Approvals {
     refused: Mutex<Option<Error>>,
     /// The name of this host.
     host: RwLock<String>,
+    /// Signs the links that are sent out.
+    links: OnceLock<Arc<LinkKey>>,
+    /// Where the page of `acheron serve` is reached: as the mountspec says, and where a listener is open.
+    url: RwLock<Option<String>>,
+    listener: RwLock<Option<String>>,
 }
 
 impl Approvals {
@@ -81,6 +86,9 @@ impl Approvals {
             listeners: Arc::default(),
             refused: Mutex::default(),
             host: RwLock::default(),
+            links: OnceLock::new(),
+            url: RwLock::default(),
+            listener: RwLock::default(),
         })
     }
 
@@ -88,6 +96,10 @@ impl Approvals {
     pub fn restore(self: &Arc<Self>) -> Result<()> {
         let (rows, exceptions) = self.store.look(|conn| Ok((rows::all(conn)?, rows::exceptions(conn)?)))?;
         *self.exceptions.write() = exceptions;
+        let mut fresh = [0; LinkKey::LENGTH];
+        self.ids.random().fill(&mut fresh);
+        let key = self.store.write_blocking(move |tx| rows::key(tx, &fresh))?;
+        _ = self.links.set(Arc::new(LinkKey::new(&key))); // there is only one
         for row in rows {
             let approval = Arc::new(Approval::of_row(row));
             self.table.lock().restore(approval.clone());
@@ -99,6 +111,41 @@ impl Approvals {
     /// Requests from now on wait for so long.
     pub fn set_expiry(&self, ms: u64) {
         *self.expires_ms.write() = ms;
+    }
+
+    /// Links lead there, as the mountspec says.
+    pub fn set_url(&self, url: Option<String>) {
+        *self.url.write() = url;
+    }
+
+    /// Links lead there, while a listener is open and the mountspec names no place.
+    pub fn set_listener(&self, url: Option<String>) {
+        *self.listener.write() = url;
+    }
+
+    /// A listener was closed.
+    pub fn clear_listener(&self, url: &str) {
+        let mut listener = self.listener.write();
+        if listener.as_deref() == Some(url) {
+            *listener = None;
+        }
+    }
+
+    /// Verifies links.
+    pub fn links(&self) -> Option<Arc<LinkKey>> {
+        self.links.get().cloned()
+    }
+
+    /// The link to the page of a request, if there is a page.
+    pub fn link(&self, approval: &Approval) -> Option<String> {
+        let base = self.url.read().clone().or_else(|| self.listener.read().clone())?;
+        let signature = self.links()?.sign(&approval.id, &approval.hash(), approval.expires_at_ms);
+        Some(format!("{}/approve?id={}&t={signature}", base.trim_end_matches('/'), approval.id))
+    }
+
+    /// Changes whenever a request comes, or ends.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 
     /// Requests show this name of the host.

@@ -1,6 +1,7 @@
 //! `acheron chat`: a conversation at the terminal, through the files of the chat.
 
 mod follow;
+mod inline;
 
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,12 +14,13 @@ use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::follow::{Dim, TurnFollower};
+use self::inline::InlineRequests;
 use super::host_view::HostView;
 use super::plain_text::for_stdout as shown;
 use super::{CommandResult, root, say};
 use acheron_base::{Error, Result};
 
-/// Chat with an agent; /help lists the commands, Ctrl-C cancels the turn, Ctrl-D exits.
+/// Chat with an agent; /help lists the commands, Ctrl-C cancels the turn, Ctrl-D exits. What the agent must ask first is asked here.
 #[derive(Args)]
 pub struct ChatArgs {
     /// Mount point [default: the only mount]
@@ -147,6 +149,8 @@ impl Conversation {
             let mut reply = String::new();
             handle.read_to_string(&mut reply).map(|_| reply)
         });
+        let asks = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        let mut requests = InlineRequests::new(&self.home, asks);
         let mut follow = job.as_deref().map(|job| TurnFollower::new(&self.dim, &self.home, job, before as usize));
         let reply = loop {
             tokio::select! {
@@ -160,6 +164,7 @@ impl Conversation {
             if let Some(follow) = &mut follow {
                 follow.look();
             }
+            requests.look();
         };
         if let Some(follow) = &mut follow {
             follow.look(); // what happened since the last look

@@ -3,6 +3,7 @@
 #[cfg(feature = "door-acp")]
 mod acp;
 mod agents;
+mod approve;
 mod audit;
 mod backup;
 mod candidates;
@@ -105,6 +106,7 @@ enum CliCommand {
     Status(status::StatusArgs),
     Tool(tool::ToolArgs),
     Chat(chat::ChatArgs),
+    Approve(approve::ApproveArgs),
     Audit(audit::AuditArgs),
     Log(log::LogArgs),
     Agents(agents::AgentsArgs),
@@ -158,6 +160,11 @@ impl Failure {
         Failure { error, hint: Some(hint.into()), exit: 1 }
     }
 
+    /// What went wrong, for a person at the terminal.
+    pub fn sentence(&self) -> String {
+        self.error.to_string()
+    }
+
     /// Whether the same may succeed in a moment.
     pub fn is_passing(&self) -> bool {
         matches!(self.error.code, Code::Busy | Code::AlreadyExists)
@@ -181,6 +188,7 @@ pub fn run() -> ExitCode {
         CliCommand::Status(it) => it.run(),
         CliCommand::Tool(it) => it.run(),
         CliCommand::Chat(it) => it.run(),
+        CliCommand::Approve(it) => it.run(),
         CliCommand::Audit(it) => it.run(),
         CliCommand::Log(it) => it.run(),
         CliCommand::Agents(it) => it.run(),

@@ -28,6 +28,9 @@ pub struct ServeArgs {
     /// Serve /fs/<path>: the tree itself
     #[arg(long)]
     fs: bool,
+    /// Serve /approve: the pages behind links that were sent out with requests for approval
+    #[arg(long)]
+    approve: bool,
     /// Serve /v1: agents as models of an OpenAI-compatible API
     #[cfg(feature = "door-openai")]
     #[arg(long)]
@@ -70,6 +73,7 @@ impl ServeArgs {
     fn doors(&self) -> Vec<String> {
         let flags = [
             ("fs", self.fs),
+            ("approve", self.approve),
             #[cfg(feature = "door-openai")]
             ("openai", self.openai),
             #[cfg(feature = "door-metrics")]

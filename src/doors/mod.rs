@@ -9,6 +9,8 @@
 #[cfg(feature = "door-acp")]
 pub mod acp;
 #[cfg(feature = "door-http")]
+pub mod approve;
+#[cfg(feature = "door-http")]
 pub mod fs;
 #[cfg(feature = "door-http")]
 pub mod listener;
@@ -31,6 +33,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::policy::{Principal, PrincipalCaller};
+use acheron_approvals::LinkKey;
 use acheron_base::{Error, Ids, Result};
 use acheron_vfs::{Caller, WeakTree};
 use tokens::Tokens;
@@ -61,6 +64,8 @@ pub struct DoorContext {
     pub ids: Ids,
     pub tokens: Arc<Tokens>,
     pub refusals: Arc<dyn RefusalLog>,
+    /// Verifies the links that were sent out with requests for approval.
+    pub links: Arc<LinkKey>,
     /// Cancelled when the host goes down.
     pub down: CancellationToken,
 }

@@ -13,6 +13,7 @@ pub const COMMAND: HostCommand = HostCommand { word: "serve", serve: |session| B
 fn doors() -> Vec<HttpDoor> {
     vec![
         crate::doors::fs::DOOR,
+        crate::doors::approve::DOOR,
         #[cfg(feature = "door-openai")]
         crate::doors::openai::DOOR,
         #[cfg(feature = "door-metrics")]
@@ -39,6 +40,10 @@ async fn serve(mut session: CommandSession) {
     let CommandSession { mut lines, down, host, .. } = session;
     #[cfg(feature = "door-web")]
     let _open = opened.doors.contains(&"web").then(|| host.open_pages.note(&opened.url));
+    let approvals = host.context.approvals.clone();
+    if opened.doors.contains(&crate::doors::approve::DOOR.flag) {
+        approvals.set_listener(Some(opened.url.clone()));
+    }
     drop(host);
     tracing::info!(url = opened.url, "a listener is open");
     if lines.send(&Serving { url: opened.url.clone() }).await.is_ok() {
@@ -48,6 +53,7 @@ async fn serve(mut session: CommandSession) {
             () = down.cancelled() => (),
         }
     }
+    approvals.clear_listener(&opened.url);
     opened.close().await;
 }
 

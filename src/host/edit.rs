@@ -216,7 +216,9 @@ fn edit(host: &Arc<HostState>, mounted: &Spec, new: Result<Spec>) -> EditOutcome
     views::follow(host);
     faults.extend(host.views.faults());
     host.context.event_logs.quotas.set(host.current.spec().limits);
-    host.context.approvals.set_expiry(host.current.spec().approvals.expires_seconds.saturating_mul(1000));
+    let approvals = host.current.spec().approvals.clone();
+    host.context.approvals.set_expiry(approvals.expires_seconds.saturating_mul(1000));
+    host.context.approvals.set_url(approvals.url);
     wiring::end_outdated_programs(host);
     health::look(host);
     audit_lines::policy_changed(host, &changed);

@@ -4,6 +4,7 @@
 //! stands in the tree refers to the host by `Weak`. So a host that is dropped is gone. Used by `src/cli` alone.
 
 mod agent_dirs;
+mod approval_notices;
 mod audit_file;
 mod audit_lines;
 pub mod binds;
@@ -142,6 +143,7 @@ impl Host {
             recover::resume(&host, job);
         }
         host.context.approvals.withdraw_abandoned();
+        approval_notices::begin(&host);
         tidy::now_and_then(&host);
         health::look(&host);
         health::follow_symbols(&host);
@@ -287,6 +289,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         ServiceContext::new(all_jobs, event_logs, store.clone(), access.clone(), tokio::runtime::Handle::current());
     context.approvals.set_host(&identity.name);
     context.approvals.set_expiry(spec.approvals.expires_seconds.saturating_mul(1000));
+    context.approvals.set_url(spec.approvals.url.clone());
     let tokens = Tokens::new(store.clone(), context.ids.clone());
     let state = HostState {
         current: Arc::new(edit::CurrentSpec::new(Arc::new(spec))),

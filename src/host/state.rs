@@ -165,7 +165,8 @@ impl HostState {
     pub fn door_context(&self, down: CancellationToken) -> Result<DoorContext> {
         let (ids, tokens) = (self.context.ids.clone(), self.tokens.clone());
         let tree = self.context.tree()?.downgrade();
-        Ok(DoorContext { tree, ids, tokens, refusals: self.access.clone(), down })
+        let links = self.context.approvals.links().ok_or_else(|| Error::unavailable("the host is not ready"))?;
+        Ok(DoorContext { tree, ids, tokens, refusals: self.access.clone(), links, down })
     }
 
     /// The gateway through which programs ask the models of agents.

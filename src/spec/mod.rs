@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 pub use crate::contract::ValueFault;
 use crate::contract::{check, schema};
 use acheron_base::{Error, Result};
-pub use approvals::ApprovalsSpec;
+pub use approvals::{ApprovalsSpec, NotifySpec};
 pub use fabric::{FabricKind, FabricSpec, MAIL as OFFERED_MAIL, OfferSpec};
 pub use network::NetworkAccess;
 use partial::PartialSpec;

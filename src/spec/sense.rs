@@ -99,6 +99,22 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
     for (path, said) in spec.fabric.iter().flat_map(|fabric| fabric.faults(spec)) {
         faults.add(&path, said);
     }
+    for (at, notify) in spec.approvals.notify.iter().enumerate() {
+        let path = format!("approvals.notify[{at}]");
+        match (&notify.webhook, notify.command.is_empty()) {
+            (Some(url), true) if !begins(url, &["http://", "https://"]) => {
+                faults.add(
+                    &join(&path, "webhook"),
+                    format!("{} is not a URL; it must begin with http:// or https://", quoted(url)),
+                );
+            }
+            (Some(_), true) | (None, false) => (),
+            _ => faults.add(&path, "give `webhook` or `command`, and not both"),
+        }
+    }
+    if let Some(url) = spec.approvals.url.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
+        faults.add("approvals.url", format!("{} is not a URL; it must begin with http:// or https://", quoted(url)));
+    }
     if let Some(url) = spec.telemetry.otlp.as_deref().filter(|url| !begins(url, &["http://", "https://"])) {
         let said = format!("{} is not a URL; it must begin with http:// or https://", quoted(url));
         faults.add("telemetry.otlp", said);

@@ -121,6 +121,12 @@ pub fn remove_exception(tx: &Tx<'_>, id: &str) -> Result<bool> {
     Ok(tx.execute("DELETE FROM approval_exceptions WHERE id = ?1", [id])? > 0)
 }
 
+/// The key that signs links; made from `fresh` the first time.
+pub fn key(tx: &Tx<'_>, fresh: &[u8]) -> Result<Vec<u8>> {
+    tx.execute("INSERT OR IGNORE INTO approval_key (one, key) VALUES (1, ?1)", [fresh])?;
+    Ok(tx.query_row("SELECT key FROM approval_key WHERE one = 1", [], |row| row.get(0))?)
+}
+
 fn read(row: &Row<'_>) -> Result<ApprovalRow> {
     let state: String = row.get(1)?;
     let state = State::named(&state).ok_or_else(|| Error::internal(format!("an approval in the state `{state}`")))?;

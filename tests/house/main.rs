@@ -3,8 +3,10 @@
 mod acp_door;
 mod agent_turns;
 mod agents;
+mod approval_complaints;
 mod approval_doors;
 mod approvals;
+mod approve_command;
 mod audit;
 mod backups;
 mod behaviours;

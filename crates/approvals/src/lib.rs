@@ -13,6 +13,7 @@
 mod canonical;
 mod decision;
 mod exception;
+mod link;
 mod request;
 mod state;
 mod subject;
@@ -20,6 +21,7 @@ mod subject;
 pub use canonical::{canonical, sha256};
 pub use decision::{Answer, GivenAnswer, Span};
 pub use exception::{Exception, Scope};
+pub use link::LinkKey;
 pub use request::{AskingRule, Offer, Request};
 pub use state::State;
 pub use subject::{Subject, SubjectFacts};
