@@ -14,6 +14,7 @@ pub mod history;
 pub mod ledger;
 pub mod lifecycle;
 pub mod mail;
+pub mod mind;
 pub mod native;
 pub mod own_model;
 pub mod pace;

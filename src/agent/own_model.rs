@@ -36,9 +36,22 @@ impl AgentModels {
         OwnModel { models: self.clone(), agent: agent.to_owned(), otherwise, opened: Mutex::default() }
     }
 
-    /// The description of an agent's model that holds now.
-    pub fn described(&self, agent: &str) -> Result<spec::ModelSpec> {
+    /// The description of an agent's own model that holds now.
+    fn own(&self, agent: &str) -> Result<spec::ModelSpec> {
         Ok(self.profiles.get(agent)?.spec.model.over(&self.default))
+    }
+
+    /// The description of the model that programs and services of an agent ask. If a program is the mind of the agent, it is the
+    /// one that `gateway` names.
+    pub fn described(&self, agent: &str) -> Result<spec::ModelSpec> {
+        let own = self.own(agent)?;
+        match (own.kind, &own.gateway) {
+            (ModelKind::Acp, Some(gateway)) => Ok(gateway.over(&own)),
+            (ModelKind::Acp, None) => Err(Error::unavailable(format!(
+                "the mind of {agent} is a program, and it has no model beside it; name one in model.gateway"
+            ))),
+            _ => Ok(own),
+        }
     }
 }
 
@@ -77,7 +90,7 @@ impl OwnModel {
         let chat = self.models.runtimes.chat(&self.agent)?;
         let agent_runtime = chat.agent_runtime();
         // The chat and all services share one model: a script and a recording go on from line to line, whoever asks.
-        let settings = match *model == self.models.described(&self.agent)? {
+        let settings = match *model == self.models.own(&self.agent)? {
             true => agent_runtime.settings(),
             false => self.settings_of(model)?,
         };

@@ -13,6 +13,7 @@ use super::budget::{BudgetLimits, Spent};
 use super::history::History;
 use super::ledger::{AccountTerms, Ledger, LimitListener, PassedLimit};
 use super::mail::IncomingMail;
+use super::mind::Mind;
 use super::pace::Pace;
 use super::rewind::TurnCheckpoints;
 use super::thoughts::Thoughts;
@@ -48,6 +49,8 @@ pub enum BudgetSource {
 pub struct Settings {
     /// `None`: an external process reads the input and writes the reply.
     pub model: Option<OpenedModel>,
+    /// A program that runs whole turns in place of a model.
+    pub mind: Option<Arc<dyn Mind>>,
     /// The limits of each turn.
     pub limits: BudgetLimits,
     /// The limits of all turns together.
@@ -72,6 +75,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             model: None,
+            mind: None,
             limits: BudgetLimits { rounds: Some(32), tokens: Some(200_000), seconds: Some(600), money: None },
             total: BudgetLimits::default(),
             budget_source: BudgetSource::Agents,
@@ -82,6 +86,22 @@ impl Default for Settings {
             protocol: ModelProtocol::default(),
             paused: false,
             parent: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Whether a process outside answers turns.
+    pub fn is_external(&self) -> bool {
+        self.model.is_none() && self.mind.is_none()
+    }
+
+    /// The name of what answers turns.
+    pub fn model_name(&self) -> String {
+        match (&self.model, &self.mind) {
+            (Some(model), _) => model.name(),
+            (None, Some(mind)) => mind.name(),
+            (None, None) => "external".to_owned(),
         }
     }
 }

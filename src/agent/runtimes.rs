@@ -70,10 +70,13 @@ impl AgentRuntimes {
     /// Allows the servers of a mountspec to get keys from the environment.
     pub fn trust(&self, spec: &spec::Spec) {
         let own = spec.agents.values().map(|agent| &agent.model.base_url);
+        let gateways = spec.agents.values().map(|agent| &agent.model.gateway).chain([&spec.model.gateway]);
+        let gateways = gateways.flatten().map(|model| &model.base_url);
         let narrator = spec.dm.narrator.iter().map(|model| &model.base_url);
         let changes = spec.agents.values().map(|agent| &agent.model.fallback).chain([&spec.model.fallback]);
         let fallbacks = changes.flatten().map(|model| &model.base_url);
-        let named = own.chain(narrator).chain(fallbacks).chain([&spec.model.base_url]).flatten().cloned();
+        let named =
+            own.chain(narrator).chain(fallbacks).chain(gateways).chain([&spec.model.base_url]).flatten().cloned();
         *self.servers.write() = named.collect();
     }
 

@@ -16,6 +16,7 @@ use super::budget::{BudgetLimits, Spent, Standing, standing};
 use super::chat_session::ChatSession;
 use super::context::{ContextParts, RoundCache, assemble};
 use super::history::HistoryEntry;
+use super::mind::{Mind, MindTurn};
 use super::native;
 use super::protocol::{self, ModelCall};
 use super::runtime::{AgentRuntime, Settings};
@@ -133,6 +134,8 @@ struct RunningTurn<'a> {
     rounds: RoundCache,
     /// Whether the soft limit of the turn was reported.
     warned: bool,
+    /// The turn began in an earlier run of the host.
+    resumed: bool,
 }
 
 /// The outcome of asking the model once.
@@ -158,7 +161,9 @@ impl<'a> RunningTurn<'a> {
             false => ModelProtocol::Json,
             true => current.settings.protocol,
         };
-        let core = (agent_runtime.core)(&agent_runtime.agent, protocol);
+        let owner = agent_runtime.clone();
+        // It reads files: the pages of projects.
+        let core = on_disk(move || Ok((owner.core)(&owner.agent, protocol))).await?;
         let mut turn = RunningTurn {
             agent_runtime,
             current,
@@ -167,10 +172,12 @@ impl<'a> RunningTurn<'a> {
             core,
             rounds: RoundCache::default(),
             warned: false,
+            resumed: false,
         };
         turn.count();
         agent_runtime.pace.begin(agent_runtime.context.clock.now_ms());
-        if turn.records().is_empty() {
+        turn.resumed = !turn.records().is_empty();
+        if !turn.resumed {
             let CurrentTurn { job, source, session, input, settings, .. } = &*turn.current;
             let began = TranscriptRecord::Began {
                 at_ms: agent_runtime.context.clock.now_ms(),
@@ -224,6 +231,9 @@ impl<'a> RunningTurn<'a> {
     }
 
     async fn run_to_end(&mut self) -> Result<TurnEnd> {
+        if let Some(mind) = self.current.settings.mind.clone() {
+            return self.run_mind(&*mind).await;
+        }
         let Some(model) = self.agent_runtime.paid_model(&self.current.settings) else {
             return self.wait_for_external_reply().await;
         };
@@ -460,6 +470,46 @@ impl<'a> RunningTurn<'a> {
         let mut reply = self.current.reply.subscribe();
         let text = reply.wait_for(Option::is_some).await.ok().and_then(|text| text.clone());
         Ok(TurnEnd::Replied(text.unwrap_or_default()))
+    }
+
+    /// A turn of an agent whose mind is a program.
+    async fn run_mind(&mut self, mind: &dyn Mind) -> Result<TurnEnd> {
+        if let Some(TranscriptRecord::Ended { end, .. }) = self.records().last() {
+            return Ok(end.clone());
+        }
+        let mut reply = self.current.reply.subscribe();
+        if let Some(text) = reply.borrow_and_update().clone() {
+            return Ok(TurnEnd::Replied(text));
+        }
+        if self.resumed {
+            let said = "the host stopped while a program worked on this turn; what it has done is unknown";
+            return Ok(TurnEnd::failed("interrupted", Error::interrupted(said)));
+        }
+        if let Err(error) = self.agent_runtime.ledger.check(&self.agent_runtime.agent) {
+            return Ok(TurnEnd::failed("budget_exceeded", error));
+        }
+        self.show(&json!({"doing": mind.name()}));
+        let CurrentTurn { job, session, .. } = &*self.current;
+        let input = match self.records().first() {
+            Some(TranscriptRecord::Began { input, .. }) => input.clone(),
+            _ => self.current.input.clone(),
+        };
+        let earlier = self.agent_runtime.history.exchanges(session.as_ref());
+        let turn = MindTurn { job: job.clone(), session: session.clone(), input, earlier };
+        let left = self.time_left().unwrap_or(Duration::MAX / 4);
+        tokio::select! {
+            done = tokio::time::timeout(left, mind.turn(turn)) => Ok(match done {
+                Ok(Ok(text)) => TurnEnd::Replied(text),
+                Ok(Err(error)) => TurnEnd::failed(error.code.name(), unless_timeout(error)),
+                Err(_) => {
+                    TurnEnd::failed("budget_exceeded", Error::budget_exceeded("the turn has used up its seconds"))
+                }
+            }),
+            // The program may write its reply to the tree.
+            Some(text) = async { reply.wait_for(Option::is_some).await.ok().and_then(|text| text.clone()) } => {
+                Ok(TurnEnd::Replied(text))
+            }
+        }
     }
 
     fn round(&self) -> u64 {

@@ -11,9 +11,9 @@ use clap::Args;
 
 use super::host_connection::HostConnection;
 use super::place::PlaceArgs;
-use super::run::{compose, find};
 use super::{CommandResult, Failure, root};
 use crate::host::exec_network::NetworkRequest;
+use crate::host::run_plan::{compose, find};
 use crate::services::terminal;
 use acheron_base::{Code, Error};
 use acheron_sandbox::{ForegroundEnd, PATH, Plan};

@@ -125,6 +125,12 @@ impl HostConnection {
         }
     }
 
+    /// Another handle of the connection.
+    #[cfg(any(feature = "door-mcp", feature = "door-acp"))]
+    pub fn stream(&self) -> Option<UnixStream> {
+        self.stream.try_clone().ok()
+    }
+
     #[cfg(any(feature = "door-mcp", feature = "door-acp"))]
     /// The connection itself, and what was read of it beyond the last message.
     pub fn into_stream(self) -> (UnixStream, Vec<u8>) {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::Failure;
-use super::run::compose::{Additions, ExtraBind};
+use crate::host::run_plan::compose::{Additions, ExtraBind};
 use acheron_base::Error;
 use acheron_sandbox::Terminal;
 
@@ -69,6 +69,7 @@ impl PlaceArgs {
             home: Some((home.to_owned(), target.to_owned())),
             cwd: self.cwd.clone(),
             terminal: Some(if self.no_terminal { Terminal::None } else { Terminal::Shared }),
+            skills: false,
         })
     }
 }

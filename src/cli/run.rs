@@ -1,10 +1,7 @@
 //! `acheron run`.
 
 mod amount;
-pub mod compose;
-pub mod find;
 mod plan;
-mod profile;
 mod summary;
 
 use std::io::IsTerminal;
@@ -23,9 +20,6 @@ use crate::host::runs::messages::{FromHost, ProgramRequest, ToHost};
 use crate::services::terminal;
 use acheron_base::Error;
 use acheron_sandbox::ForegroundEnd;
-
-/// The port of the sandbox's own loopback device at which the gateway to models answers.
-const GATEWAY_PORT: u16 = 4141;
 
 /// Run an agent program that you already have, in this directory: claude, codex, opencode, gemini, aider, or any other.
 ///

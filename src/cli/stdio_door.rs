@@ -19,6 +19,9 @@ use acheron_base::{Error, Result};
 /// How long the host of another command may take to come up or to go.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long the door may take to end what is under way for a client that was interrupted.
+const LETTING_GO: Duration = Duration::from_secs(3);
+
 /// A door: the word that opens it at the host, and what is asked for.
 pub struct StdioDoor<R> {
     pub host: HostArgs,
@@ -58,11 +61,16 @@ impl<R: Serialize + Clone + Send + 'static> StdioDoor<R> {
             host.listen()?;
             let (state, word, request) = (state.to_owned(), self.word, self.request.clone());
             let (sender, passed_on) = tokio::sync::oneshot::channel();
+            let (opened, own) = std::sync::mpsc::channel::<UnixStream>();
             // A thread of its own: standard input cannot be waited for otherwise, and nothing may wait for it at the end.
             std::thread::spawn(move || {
                 let joined = HostConnection::join::<Value>(&state, word, &request);
                 let outcome = match joined {
-                    Ok(Some((connection, _))) => pass_on(connection),
+                    Ok(Some((connection, _))) => {
+                        // Nobody takes it if the host has ended.
+                        connection.stream().into_iter().for_each(|stream| _ = opened.send(stream));
+                        pass_on(connection)
+                    }
                     Ok(None) => Err(Error::unavailable("the host does not answer")),
                     Err(error) => Err(error),
                 };
@@ -78,7 +86,12 @@ impl<R: Serialize + Clone + Send + 'static> StdioDoor<R> {
             };
             let outcome = tokio::select! {
                 () = host.unused() => Ok(()),
-                () = deadline::heard(&mut ends) => Ok(()),
+                () = deadline::heard(&mut ends) => {
+                    // Its own client has gone: the door ends what is under way for it, as it does for any other client.
+                    own.try_iter().for_each(|stream| _ = stream.shutdown(Shutdown::Both));
+                    _ = tokio::time::timeout(LETTING_GO, host.idle()).await;
+                    Ok(())
+                }
                 error = failed => Err(error),
             };
             host.down().await;

@@ -3,6 +3,7 @@
 //! Ownership goes one way: [`Host`] owns the root of the tree and [`HostState`], the tree owns the services, and what
 //! stands in the tree refers to the host by `Weak`. So a host that is dropped is gone. Used by `src/cli` alone.
 
+mod acp_mind;
 mod agent_dirs;
 mod approval_notices;
 mod audit_file;
@@ -45,6 +46,7 @@ mod protected_paths;
 mod recover;
 mod refusal_rate;
 mod rewind;
+pub mod run_plan;
 pub mod runs;
 pub mod sandbox_level;
 mod service_registry;
@@ -123,6 +125,7 @@ impl Host {
         decided.extend(rewind::decided(&options.state).into_iter().map(|(job, result)| (job, Ok(result))));
         let (host, filling) = open(options, store, audit)?;
         let host = Arc::new(host);
+        host.minds.of_host(&host);
         acheron_sandbox::remove_stale_groups();
         host.context.approvals.restore()?;
         let recovered = recover::jobs(&host, decided)?;
@@ -191,6 +194,13 @@ impl Host {
     pub fn listen(&mut self) -> Result<()> {
         self.socket = Some(HostSocket::open(&self.state)?);
         Ok(())
+    }
+
+    /// Waits until no command is connected.
+    pub async fn idle(&self) {
+        if let Some(socket) = &self.socket {
+            socket.idle().await;
+        }
     }
 
     /// Waits until commands have come by the socket and all have gone; for ever if it does not listen.
@@ -273,6 +283,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
     event_logs.restore()?;
     let unasked = trusted_defaults::TrustedDefaults::open(&state)?;
     let library = Library::choose(spec.library.as_deref(), &here, unasked.beside(&here, "global-library"));
+    let skills = spec.skills.iter().map(|folder| here.join(folder)).collect();
     let identity = HostIdentity { name: acheron_sandbox::host_id(), started_at_ms: clock.now_ms() };
     let (shared, filling) = SharedServices::open(SharedParts {
         spec: &spec,
@@ -293,7 +304,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
     let tokens = Tokens::new(store.clone(), context.ids.clone());
     let state = HostState {
         current: Arc::new(edit::CurrentSpec::new(Arc::new(spec))),
-        paths: HostPaths { here, state, mountpoint, mountspec: Default::default(), library },
+        paths: HostPaths { here, state, mountpoint, mountspec: Default::default(), library, skills },
         identity,
         store,
         audit,
@@ -317,6 +328,7 @@ fn open(options: Options, store: Store, audit: AuditSize) -> Result<(HostState, 
         network: Default::default(),
         #[cfg(feature = "fabric")]
         fabric: Default::default(),
+        minds: Default::default(),
     };
     Ok((state, filling))
 }

@@ -116,6 +116,7 @@ pub(super) fn own(host: &HostState) -> Vec<ProtectedPath> {
     let fabric = host.current.mounted_with.fabric.as_ref();
     let key = fabric.and_then(|fabric| fabric.credentials.as_ref()).map(|file| host.paths.here.join(file));
     key.iter().for_each(|file| add(file, true));
+    host.paths.skills.iter().for_each(|folder| add(folder, false));
     host.paths.mountspec.get().into_iter().for_each(|file| add(file, false));
     // A process that moves the directory of the mount could put another tree in its place.
     host.paths.mountpoint.iter().for_each(|at| add(at, false));

@@ -131,6 +131,7 @@ impl HostedRun {
             model: name,
             login: admitted.login.clone(),
             hosts: around.hosts.clone(),
+            skills: !host.paths.skills.is_empty(),
             plan: around.plan(vec![request.program.clone()]),
         };
         let log = host.context.event_logs.of(agent)?;
@@ -439,7 +440,8 @@ fn spent(host: &HostState, agent: &str) -> Spent {
 }
 
 /// The lasting home of an agent's programs.
-fn home_of(state: &Path, agent: &str) -> Result<PathBuf> {
+/// The lasting home of the programs of an agent.
+pub fn home_of(state: &Path, agent: &str) -> Result<PathBuf> {
     let home = state.join("agents").join(agent).join("home");
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&home)?;
     Ok(home)

@@ -76,6 +76,12 @@ impl HostSocket {
         Ok(HostSocket { path, open, _accepting, _down: down.drop_guard() })
     }
 
+    /// Waits until nobody is connected.
+    pub async fn idle(&self) {
+        // The sender lives as long as the task that accepts, which lives as long as this.
+        _ = self.open.clone().wait_for(|count| *count == 0).await;
+    }
+
     /// Waits until somebody has come and all have gone.
     pub async fn unused(&self) {
         let mut open = self.open.clone();

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
+use super::acp_mind::AcpMinds;
 use super::health::HostHealth;
 use super::library::LibrarySource as Library;
 use super::network::HostNetwork;
@@ -63,6 +64,8 @@ pub struct HostState {
     /// The other hosts, if this one has joined them.
     #[cfg(feature = "fabric")]
     pub fabric: super::fabric::FabricState,
+    /// Programs that are the minds of agents.
+    pub minds: AcpMinds,
 }
 
 /// Where the host's own things are on this machine.
@@ -74,6 +77,8 @@ pub struct HostPaths {
     /// The file that the host was mounted from, if it was one.
     pub mountspec: OnceLock<PathBuf>,
     pub library: Library,
+    /// Directories of skills.
+    pub skills: Vec<PathBuf>,
 }
 
 pub struct HostIdentity {

@@ -29,6 +29,8 @@ pub enum ModelConfig {
     Remote(RemoteConfig),
     /// No model: an external process reads the input and writes the reply.
     External,
+    /// A program is the mind of the agent; there is no model to be asked.
+    Program,
 }
 
 /// A model behind a server.
@@ -52,6 +54,8 @@ impl ModelConfig {
             "script" => Ok(ModelConfig::Script(name)),
             "replay" => Ok(ModelConfig::Replay(needed("the file of a recording")?)),
             "external" if name.is_none() => Ok(ModelConfig::External),
+            "acp" if name.is_none() => Ok(ModelConfig::Program),
+            "acp" => Err(Error::invalid("model acp takes a command in the mountspec, and no name")),
             "external" => Err(Error::invalid("model external takes no name")),
             _ => {
                 let Some(preset) = all_presets().find(|preset| preset.kind == kind) else {
@@ -79,7 +83,7 @@ impl ModelConfig {
             ModelConfig::Script(Some(file)) => Arc::new(Script::read(file, &text(file)?)?),
             ModelConfig::Replay(file) => Arc::new(Replay::read(file, &text(file)?, Some(agent))?),
             ModelConfig::Remote(remote) => remote.open(http, env, seed)?,
-            ModelConfig::External => return Ok(None),
+            ModelConfig::External | ModelConfig::Program => return Ok(None),
         }))
     }
 }

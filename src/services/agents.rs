@@ -279,7 +279,7 @@ impl AgentsCall<'_> {
             created: profile.created,
             parent: profile.parent,
             state: state.to_owned(),
-            model: settings.model.map_or("external".to_owned(), |model| model.name()),
+            model: settings.model_name(),
             limits: profile.spec.limits,
             budget: profile.spec.budget,
             spent: chat.spent(),

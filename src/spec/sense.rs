@@ -56,6 +56,9 @@ pub(super) fn faults(spec: &Spec) -> Vec<ValueFault> {
             faults.folder(path, folder);
         }
     }
+    for (at, folder) in spec.skills.iter().enumerate() {
+        faults.folder(&format!("skills[{at}]"), folder);
+    }
     faults.model("model", &spec.model);
     if let Some(narrator) = &spec.dm.narrator {
         faults.model("dm.narrator", &narrator.over(&spec.model));
@@ -223,7 +226,12 @@ impl Faults {
             self.add(&format!("{path}.projects[{at}]"), format!("there is no project {}{hint}", quoted(project)));
         }
         let model = spec.model_of(agent);
-        if agent.model.kind.is_some() || agent.model.base_url.is_some() || agent.model.fallback.is_some() {
+        if agent.model.kind.is_some()
+            || agent.model.base_url.is_some()
+            || agent.model.fallback.is_some()
+            || agent.model.command.is_some()
+            || agent.model.gateway.is_some()
+        {
             self.model(&join(path, "model"), &model);
         }
         self.money(&format!("{path}.limits.money"), agent.limits.money, &model);
@@ -273,7 +281,10 @@ impl Faults {
         let named = model.name.as_deref().is_some_and(|name| !name.is_empty());
         match model.kind {
             ModelKind::Replay if !named => self.add(&join(path, "name"), "must name the recording"),
-            ModelKind::Script | ModelKind::Replay | ModelKind::External => {}
+            ModelKind::Acp if model.command.iter().all(String::is_empty) => {
+                self.add(&join(path, "command"), "must name the program and its arguments");
+            }
+            ModelKind::Script | ModelKind::Replay | ModelKind::External | ModelKind::Acp => {}
             _ if !named => self.add(&join(path, "name"), "must name the model"),
             _ => {}
         }
@@ -292,13 +303,18 @@ impl Faults {
                 format!("{} is not a URL; it must begin with http:// or https://", quoted(url)),
             );
         }
-        if let Some(fallback) = &model.fallback {
-            let path = join(path, "fallback");
-            match fallback.kind {
-                ModelKind::Script | ModelKind::Replay | ModelKind::External => {
+        if model.kind != ModelKind::Acp && (!model.command.is_empty() || model.gateway.is_some()) {
+            let key = if model.command.is_empty() { "gateway" } else { "command" };
+            self.add(&join(path, key), "belongs to a model of the kind acp");
+        }
+        for (key, other) in [("fallback", &model.fallback), ("gateway", &model.gateway)] {
+            let (Some(other), path) = (other, join(path, key)) else { continue };
+            match other.kind {
+                ModelKind::Script | ModelKind::Replay if key == "gateway" => self.model(&path, &other.over(model)),
+                ModelKind::Script | ModelKind::Replay | ModelKind::External | ModelKind::Acp => {
                     self.add(&join(&path, "kind"), "a second model needs a server: name a kind such as openai");
                 }
-                _ => self.model(&path, &fallback.over(model)),
+                _ => self.model(&path, &other.over(model)),
             }
         }
     }

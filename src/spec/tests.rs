@@ -122,7 +122,7 @@ fn every_fault_is_named_with_its_path() {
         (
             r#"{"dm": {"narrator": {"kind": 5}}}"#,
             &[
-                "dm.narrator.kind: must be one of anthropic, script, replay, openai, gemini, ollama, openrouter, vllm, llamacpp, external, not a number",
+                "dm.narrator.kind: must be one of anthropic, script, replay, openai, gemini, ollama, openrouter, vllm, llamacpp, external, acp, not a number",
             ],
         ),
         (r#"{"model": {"kind": "openai"}}"#, &["model.name: must name the model"]),

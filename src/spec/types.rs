@@ -27,6 +27,9 @@ pub struct Spec {
     pub state: Option<String>,
     /// A directory to serve as `/global/library` instead of the built-in library.
     pub library: Option<String>,
+    /// Directories of skills (folders with a SKILL.md), shown in `/global/library/skills`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<String>,
     /// A directory of prompts that override the built-in ones.
     pub prompts: Option<String>,
     /// The default model of all agents.
@@ -89,6 +92,13 @@ pub struct ModelSpec {
     /// Whether the bodies of what programs ask through the gateway are kept, in `model/bodies.ndjson`.
     #[serde(skip_serializing_if = "is_default")]
     pub keep_bodies: bool,
+    /// For `acp`: the program and its arguments.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// For `acp`: the model that the program asks through the gateway, and that services of the agent ask. Without one, the program
+    /// uses a log-in of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Box<FallbackModel>>,
 }
 
 /// A second model for when the first fails.
@@ -112,7 +122,8 @@ impl FallbackModel {
     pub fn over(&self, first: &ModelSpec) -> ModelSpec {
         let FallbackModel { kind, name, base_url, api, prices } = self.clone();
         let prices = prices.unwrap_or(first.prices);
-        ModelSpec { kind, name, base_url, api, prices, fallback: None, ..first.clone() }
+        let (command, gateway) = (Vec::new(), None);
+        ModelSpec { kind, name, base_url, api, prices, fallback: None, command, gateway, ..first.clone() }
     }
 }
 
@@ -153,6 +164,8 @@ pub enum ModelKind {
     Llamacpp,
     /// A process outside reads `chat/pending.json` and writes `chat/control/reply.json`.
     External,
+    /// A program that speaks the Agent Client Protocol is the mind of the agent, in the agent's sandbox.
+    Acp,
 }
 
 /// An agent's changes to the default model.
@@ -186,6 +199,10 @@ pub struct ModelChange {
     pub fallback: Option<Box<FallbackModel>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep_bodies: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<Box<FallbackModel>>,
 }
 
 /// An agent.
@@ -627,6 +644,8 @@ impl ModelChange {
             protocol: self.protocol.unwrap_or(if same { base.protocol } else { ModelProtocol::default() }),
             fallback: self.fallback.clone().or(base.fallback.clone().filter(|_| same)),
             keep_bodies: self.keep_bodies.unwrap_or(base.keep_bodies),
+            command: self.command.clone().unwrap_or(if same { base.command.clone() } else { Vec::new() }),
+            gateway: self.gateway.clone().or(base.gateway.clone().filter(|_| same)),
         }
     }
 }

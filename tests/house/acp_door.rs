@@ -206,6 +206,74 @@ fn an_editor_needs_no_mount_and_its_conversations_outlive_the_host() {
     assert!(said.contains("there is no agent `nobody`"), "{said}");
 }
 
+/// A rule asks: the editor puts the question to its user, and the answer decides.
+#[test]
+fn an_editor_is_asked_and_its_answer_decides() {
+    let lines = [
+        json!({"when": "^Remember (?<n>.)", "repeat": true, "answer": call("file_write", json!(
+            {"path": "agents/self/memory/control/create.json", "content": "{\"kind\":\"note\",\"name\":\"$n\",\"content\":\"c\"}"}))}),
+        json!({"when": "\"ok\\\\\":true", "repeat": true, "answer": reply("Remembered.")}),
+        json!({"when": "\"ok\\\\\":false", "repeat": true, "answer": reply("Not remembered.")}),
+        json!({"when": "job_id", "repeat": true, "answer": call("file_read", json!({"path": "agents/self/memory/result.json"}))}),
+    ];
+    let spec = json!({"layout": "acheron-1", "model": {"kind": "script", "name": "../script.ndjson"},
+        "agents": {"charon": {"permissions": [{"ask": ["invoke"], "path": "/agents/self/memory/control/*"}]}}});
+    let house = TestHost::prepared(&spec.to_string(), |here| {
+        std::fs::write(here.join("../script.ndjson"), lines.map(|line| format!("{line}\n")).concat()).unwrap();
+    });
+    let (mut editor, session) = LineEditor::with_session(&house.here(), &door(&house));
+    for (number, option, said) in [(2, "allow", "Remembered."), (3, "deny", "Not remembered.")] {
+        editor.ask(number, "session/prompt", prompt(&session, &format!("Remember {number}")));
+        let question = loop {
+            let message = editor.next();
+            if message["method"] == "session/request_permission" {
+                break message;
+            }
+        };
+        assert!(question["params"]["toolCall"]["title"].as_str().unwrap().contains("memory"), "{question}");
+        let outcome = json!({"outcome": {"outcome": "selected", "optionId": option}});
+        editor.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": outcome}));
+        let mut last = Value::Null;
+        let ended = loop {
+            let message = editor.next();
+            if message["id"] == number {
+                break message;
+            }
+            last = message["params"]["update"]["content"]["text"].clone();
+        };
+        assert_eq!((&last, &ended["result"]["stopReason"]), (&json!(said), &json!("end_turn")));
+    }
+    assert_eq!(house.says("ls agents/charon/memory/items; jq .waiting approvals/status.json"), "2\n0\n");
+}
+
+/// Ctrl-C at a command that runs the host itself: its turn has ended, and does not go on at the next start.
+#[test]
+fn an_interrupted_command_leaves_no_turn_behind() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec =
+        json!({"layout": "acheron-1", "model": {"kind": "script", "name": "script.ndjson"}, "agents": {"charon": {}}});
+    std::fs::write(dir.path().join("spec.json"), spec.to_string()).unwrap();
+    std::fs::write(dir.path().join("script.ndjson"), script()).unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let words = [ACHERON, "acp", "--spec", &path("spec.json"), "--state", &path("state")].map(str::to_owned);
+    let (mut editor, session) = LineEditor::with_session(dir.path(), &words);
+    editor.ask(2, "session/prompt", prompt(&session, "Wait"));
+    assert_eq!(editor.next()["params"]["update"]["sessionUpdate"], "tool_call");
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(editor.child.id() as i32).unwrap(),
+        rustix::process::Signal::INT,
+    )
+    .unwrap();
+    assert_eq!(editor.child.wait().unwrap().code(), Some(0));
+    let (mut editor, _) = LineEditor::with_session(dir.path(), &words);
+    editor.ask(2, "session/load", json!({"sessionId": session, "cwd": "/", "mcpServers": []}));
+    let texts: Vec<Value> = (0..2).map(|_| editor.next()["params"]["update"]["content"]["text"].clone()).collect();
+    assert!(texts[0] == "Wait" && texts[1].is_string(), "{texts:?}");
+    editor.answer(2);
+    editor.ask(3, "session/prompt", prompt(&session, "Hi"));
+    assert_eq!(editor.answer(3)["result"]["stopReason"], "end_turn");
+}
+
 #[test]
 fn an_editor_that_goes_away_cancels_its_turn_and_two_share_an_agent() {
     let house = house();

@@ -8,6 +8,7 @@ use crate::common::{session, until};
 use crate::served::{Served, token};
 use crate::test_doors::{HttpDoor, InsideDoor, MountDoor, TestDoor, ToolDoor};
 use crate::test_host::TestHost;
+use crate::test_more_doors::{McpDoor, NinepDoor};
 use acheron::policy::PrincipalCaller;
 use acheron_vfs::Caller;
 
@@ -31,7 +32,8 @@ fn with_operator_doors(house: &TestHost, work: impl FnOnce(&[&dyn TestDoor])) {
     let http = HttpDoor { served: &served, token: token(house, &["create", "--operator"]) };
     let (mount, tool) = (MountDoor(house.root()), ToolDoor::new(house));
     let inside = InsideDoor::new(house, Caller::operator());
-    work(&[&inside, &mount, &tool, &http]);
+    let (mcp, ninep) = (McpDoor::new(house, None), NinepDoor::new(house, None));
+    work(&[&inside, &mount, &tool, &http, &mcp, &ninep]);
 }
 
 /// Every path below `/` as a door lists it, directories and links marked.
@@ -142,9 +144,12 @@ fn what_an_agent_may_not_see_does_not_exist_at_any_door() {
     let served = Served::begin(&house, &["--fs"]);
     let http = HttpDoor { served: &served, token: token(&house, &["create", "--agent", "charon"]) };
     let inside = InsideDoor::new(&house, Caller::agent("charon"));
+    let (mcp, ninep) = (McpDoor::new(&house, Some("charon")), NinepDoor::new(&house, Some(&http.token)));
     let names = walk(&inside);
-    let differ: Vec<_> = names.symmetric_difference(&walk(&http)).cloned().collect::<Vec<_>>();
-    assert!(differ.is_empty(), "{differ:?}");
+    for door in [&http as &dyn TestDoor, &mcp, &ninep] {
+        let differ: Vec<_> = names.symmetric_difference(&walk(door)).cloned().collect::<Vec<_>>();
+        assert!(differ.is_empty(), "{}: {differ:?}", door.name());
+    }
     assert!(names.contains("/agents/charon/") && names.contains("/projects/here/"));
     let program = env!("CARGO_BIN_EXE_acheron");
     let kernel = session(
@@ -166,7 +171,7 @@ fn what_an_agent_may_not_see_does_not_exist_at_any_door() {
     let differ: Vec<_> = wanted.symmetric_difference(&kernel).collect();
     assert!(differ.is_empty(), "the sandbox differs: {differ:?}");
     for hidden in ["/agents/ada/chat/status.json", "/projects/other/meta.json", "/meta/health.json"] {
-        for door in [&inside as &dyn TestDoor, &http] {
+        for door in [&inside as &dyn TestDoor, &http, &mcp, &ninep] {
             let missing = door.read("/agents/none/x", false).expect_err("there is none");
             let refusal = door.read(hidden, false).expect_err(hidden);
             assert_eq!(refusal.errno, missing.errno, "{hidden} by {}", door.name());

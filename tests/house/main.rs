@@ -1,6 +1,7 @@
 //! The house as its inhabitants see it: sessions on real mounts.
 
 mod acp_door;
+mod acp_minds;
 mod agent_turns;
 mod agents;
 mod approval_complaints;
@@ -84,6 +85,7 @@ mod self_running;
 mod serve;
 mod served;
 mod sessions;
+mod skills;
 mod sleep;
 mod spending;
 mod taken_rights;
@@ -91,6 +93,7 @@ mod telemetry;
 mod terminal;
 mod test_doors;
 mod test_host;
+mod test_more_doors;
 mod timeline;
 mod upgrades;
 mod upstream;

@@ -49,7 +49,7 @@ pub trait TestDoor: Sync {
     fn give_up(&self, path: &str);
 }
 
-fn marked(name: &str, kind: &str) -> String {
+pub fn marked(name: &str, kind: &str) -> String {
     let mark = match kind {
         "directory" => "/",
         "link" => "@",

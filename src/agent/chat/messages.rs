@@ -40,8 +40,8 @@ impl Chat {
         let current = self.current();
         // A turn that started without a model is served from outside, even if the settings have changed since.
         let external = match &current {
-            Some(current) => current.settings.model.is_none(),
-            None => self.0.agent_runtime.settings().model.is_none(),
+            Some(current) => current.settings.is_external(),
+            None => self.0.agent_runtime.settings().is_external(),
         };
         match caller.principal() {
             Principal::Agent(id) if id == agent => (),

@@ -405,7 +405,7 @@ impl Chat {
             "last": last.map(|text| text.chars().take(LAST_WORDS).collect::<String>()),
             "step": pace.json(),
             "context": {"tokens": pace.context, "window": settings.window},
-            "model": settings.model.map_or("external".to_owned(), |model| model.name()),
+            "model": settings.model_name(),
             "limits": {"turn": settings.limits, "agent": settings.total},
             "deviations": agent_runtime.deviations.load(Ordering::SeqCst),
             "spent": self.spent(),

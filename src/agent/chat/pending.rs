@@ -17,7 +17,7 @@ use acheron_vfs::{Answer, Caller, CommandContext, CommandSink, Reply, line};
 impl CurrentTurn {
     /// A program outside answers it, and none has yet. Settings that change later do not count.
     fn is_pending(&self) -> bool {
-        self.settings.model.is_none() && !self.kept.load(Ordering::SeqCst) && self.reply.borrow().is_none()
+        self.settings.is_external() && !self.kept.load(Ordering::SeqCst) && self.reply.borrow().is_none()
     }
 }
 
@@ -38,7 +38,7 @@ impl Chat {
             return Answer::ok(shown(&turn));
         }
         let agent = &self.0.agent_runtime.agent;
-        if self.0.agent_runtime.settings().model.is_some() {
+        if !self.0.agent_runtime.settings().is_external() {
             let said =
                 format!("{agent} has a model that answers its turns; programs outside serve the model `external`");
             return Answer::refuse(Error::unavailable(said));
@@ -72,7 +72,7 @@ impl Chat {
         };
         match caller.principal() {
             Principal::Agent(id) if id == agent => Ok(turn),
-            Principal::Operator if turn.settings.model.is_none() => Ok(turn),
+            Principal::Operator if turn.settings.is_external() => Ok(turn),
             _ => Err(Error::forbidden(format!("only {agent} itself answers this turn"))),
         }
     }

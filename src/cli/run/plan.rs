@@ -3,20 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::compose::{self, Additions};
-use super::find::{self, FoundProgram};
-use super::profile::{ProfileValues, ProgramProfile};
-use super::{GATEWAY_PORT, RunArgs};
+use super::RunArgs;
 use crate::cli::host_connection::tree_of;
 use crate::cli::{CommandResult, Failure, say};
 use crate::host::library;
+use crate::host::run_plan::compose::{self, Additions};
+use crate::host::run_plan::find::{self, FoundProgram};
+use crate::host::run_plan::profile::{ProfileValues, ProgramProfile};
+use crate::host::run_plan::{GATEWAY_PORT, PLACEHOLDER, own_profiles};
 use crate::host::runs::messages::RunStarted;
 use crate::spec::Spec;
 use acheron_base::Error;
 use acheron_sandbox::Plan;
-
-/// What stands in place of a key inside: the gateway has the real one.
-const PLACEHOLDER: &str = "acheron";
 
 /// The last word of a program's path.
 pub fn word(name: &str) -> String {
@@ -28,9 +26,7 @@ pub fn word(name: &str) -> String {
 /// `tree` is where the host is mounted, if it is; one that is started shows the library of its mountspec.
 pub fn profile(name: &str, tree: &Path, spec: Option<&Path>) -> Result<ProgramProfile, Failure> {
     let word = word(name);
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let config = config.or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".config")));
-    let own = config.map(|config| config.join("acheron/programs"));
+    let own = own_profiles();
     let shown = tree.join("global/library");
     let library = match (shown.is_dir(), spec) {
         (true, _) => Some(shown),
@@ -101,6 +97,7 @@ pub fn complete(
     let values = values(&started.model, directory);
     let cwd = compose::show_as_outside(&mut plan, &started.project, directory);
     more.cwd.get_or_insert(cwd);
+    more.skills = started.skills;
     let mut env = profile.variables(&values);
     env.extend(std::mem::take(&mut more.env));
     more.env = env;

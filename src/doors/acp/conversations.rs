@@ -26,7 +26,20 @@ pub async fn read(tree: &DoorTree, agent: &str) -> Result<Vec<HistoryEntry>> {
         };
         turns.extend(bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()));
     }
-    Ok(turns)
+    Ok(counting(turns))
+}
+
+/// The turns that count: without those that were taken back.
+fn counting(entries: Vec<HistoryEntry>) -> Vec<HistoryEntry> {
+    let (mut turns, mut taken_back): (Vec<HistoryEntry>, Vec<HistoryEntry>) = Default::default();
+    for entry in entries {
+        match &entry.rewound {
+            None => turns.push(entry),
+            Some(rewound) if rewound.undoes.is_some() => turns.append(&mut taken_back),
+            Some(rewound) => (turns, taken_back) = turns.into_iter().partition(|turn| turn.seq <= rewound.to),
+        }
+    }
+    turns
 }
 
 fn name(turn: &HistoryEntry) -> &str {
@@ -61,35 +74,4 @@ pub fn listed(turns: &[HistoryEntry], directory: Option<&str>) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn turn(seq: u64, session: Value, input: &str) -> HistoryEntry {
-        let spent = serde_json::to_value(crate::agent::budget::Spent::default()).unwrap();
-        let turn = json!({"seq": seq, "ts_ms": 1, "job_id": "j", "source": "chat", "session": session, "input": input,
-            "reply": "ok", "error": null, "spent": spent, "total": spent});
-        serde_json::from_value(turn).unwrap()
-    }
-
-    #[test]
-    fn conversations_are_told_apart_and_the_newest_comes_first() {
-        let turns = [
-            turn(1, Value::Null, "hello"),
-            turn(2, json!({"id": "a", "directory": "/p"}), "one\ntwo"),
-            turn(3, json!({"id": "b", "directory": "/q"}), "three"),
-            turn(4, json!({"id": "a", "directory": "/p"}), "four"),
-        ];
-        let ids = |directory: Option<&str>| -> Vec<Value> {
-            let listed = listed(&turns, directory);
-            listed["sessions"].as_array().unwrap().iter().map(|session| session["sessionId"].clone()).collect()
-        };
-        assert_eq!(
-            (ids(None), ids(Some("/p"))),
-            (vec!["a".into(), "b".into(), "main".into()], vec!["a".into(), "main".into()])
-        );
-        assert_eq!(listed(&turns, None)["sessions"][0]["title"], "one two");
-        assert_eq!(of(&turns, "a").unwrap().len(), 2);
-        assert_eq!(of(&[], MAIN).unwrap().len(), 0);
-        assert_eq!(of(&turns, "c").unwrap_err().code, Code::NotFound);
-    }
-}
+mod tests;

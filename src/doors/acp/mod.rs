@@ -4,6 +4,7 @@
 //! the turn does comes from `jobs/<turn>/steps/`. All of it goes through the tree with the rights of the caller. The messages
 //! themselves are `crates/acp`. Opened by `host`; without the feature `door-acp` it is left out.
 
+mod approvals;
 mod conversations;
 mod prompt;
 mod shown;
@@ -12,11 +13,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use acheron_acp::{AcpFault, AcpLine, AcpLines, AcpUpdate, AgentEvent, AgentSide};
+use acheron_acp::{AcpFault, AcpLine, AcpLines, AcpUpdate, AgentEvent, AgentSide, PermissionAnswer};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -59,7 +60,7 @@ struct EditorSession {
 /// A turn that is under way.
 struct RunningPrompt {
     cancel: CancellationToken,
-    _task: AbortOnDropHandle<()>,
+    task: AbortOnDropHandle<()>,
 }
 
 /// One editor.
@@ -68,6 +69,8 @@ struct EditorConnection {
     side: Mutex<AgentSide>,
     sessions: Mutex<HashMap<String, EditorSession>>,
     prompts: Mutex<HashMap<String, RunningPrompt>>,
+    /// Questions that its user has not answered.
+    questions: Mutex<HashMap<u64, oneshot::Sender<PermissionAnswer>>>,
     unsent: mpsc::Sender<Value>,
 }
 
@@ -81,14 +84,15 @@ pub async fn serve(
     let (unsent, lines) = mpsc::channel(UNSENT);
     let writing = AbortOnDropHandle::new(tokio::spawn(send_lines(lines, write)));
     let side = Mutex::new(AgentSide::new(env!("CARGO_PKG_VERSION")));
-    let (sessions, prompts) = (Mutex::default(), Mutex::default());
-    let connection = Arc::new(EditorConnection { door, side, sessions, prompts, unsent });
+    let (sessions, prompts, questions) = (Mutex::default(), Mutex::default(), Mutex::default());
+    let connection = Arc::new(EditorConnection { door, side, sessions, prompts, questions, unsent });
     tokio::select! {
-        () = connection.clone().listen(read) => (),
+        () = connection.clone().listen(read) => connection.leave().await,
+        () = ended.cancelled() => connection.leave().await,
+        // Turns go on when the host comes up again.
         () = down.cancelled() => (),
-        () = ended.cancelled() => (),
     }
-    // Ends the turns, which hold the connection.
+    // Ends what holds the connection.
     connection.prompts.lock().clear();
     drop(connection);
     // What was answered already goes out, unless the editor does not read.
@@ -123,6 +127,15 @@ impl EditorConnection {
                 }
             }
         }
+    }
+
+    /// The editor has gone: ends its turns, and waits for that, so that a host that ends with it does not take them up again.
+    async fn leave(&self) {
+        let running: Vec<RunningPrompt> = self.prompts.lock().drain().map(|(_, running)| running).collect();
+        running.iter().for_each(|running| running.cancel.cancel());
+        let ended = futures_util::future::join_all(running.into_iter().map(|running| running.task));
+        // One that does not end by itself is cancelled when it is dropped.
+        _ = tokio::time::timeout(FAREWELL, ended).await;
     }
 
     /// Sends a message; an error if the editor has gone.
@@ -165,7 +178,7 @@ impl EditorConnection {
                 let cancel = CancellationToken::new();
                 let turn = PromptTurn::new(self.clone(), session.clone(), cancel.clone());
                 let task = AbortOnDropHandle::new(tokio::spawn(turn.run(blocks)));
-                self.prompts.lock().insert(session, RunningPrompt { cancel, _task: task });
+                self.prompts.lock().insert(session, RunningPrompt { cancel, task });
                 Ok(())
             }
             Some(AgentEvent::Cancel { session }) => {
@@ -174,7 +187,12 @@ impl EditorConnection {
                 }
                 Ok(())
             }
-            Some(AgentEvent::Permission { .. }) => Ok(()),
+            Some(AgentEvent::Permission { question, answer }) => {
+                if let Some(asker) = self.questions.lock().remove(&question) {
+                    _ = asker.send(answer); // it may have been decided elsewhere
+                }
+                Ok(())
+            }
         }
     }
 

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use acheron_acp::{AcpFault, AcpUpdate, PromptBlock, StopReason, prompt_text};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::approvals::{self, AgentApprovals};
 use super::conversations::MAIN;
 use super::{EditorConnection, shown};
 use crate::agent::chat_session::ChatSession;
@@ -49,6 +51,7 @@ impl PromptTurn {
 
     pub async fn run(self, blocks: Vec<PromptBlock>) {
         let outcome = self.turn(&blocks).await;
+        self.connection.questions.lock().retain(|_, asker| !asker.is_closed());
         let answer = self.connection.side.lock().end_prompt(&self.session, outcome);
         // If the editor has gone, nobody waits for it.
         _ = self.connection.send_some(answer).await;
@@ -119,7 +122,10 @@ impl PromptTurn {
     async fn follow(&self, written: &DoorWrite, turn: &mut FollowedTurn) -> Result<TurnAnswer> {
         let answer = written.answer();
         tokio::pin!(answer);
-        let (mut following, mut cancelled) = (true, false);
+        let (mut following, mut cancelled, mut asking) = (true, false, true);
+        let mut approvals = AgentApprovals::of(&turn.tree, &turn.agent);
+        // Dropped with the turn: what nobody answers here can be answered elsewhere.
+        let mut questions = JoinSet::new();
         let end = loop {
             tokio::select! {
                 steps = turn.next(), if following => match steps {
@@ -131,6 +137,14 @@ impl PromptTurn {
                     cancelled = true;
                     turn.cancel("the editor cancelled the turn").await;
                 }
+                request = approvals.next(), if asking => match request {
+                    Ok(id) => {
+                        let (connection, session) = (self.connection.clone(), self.session.clone());
+                        questions.spawn(approvals::ask(connection, session, turn.tree.clone(), id));
+                    }
+                    // This host asks nobody.
+                    Err(_) => asking = false,
+                },
                 end = &mut answer => break end,
             }
         };

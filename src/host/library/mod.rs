@@ -1,9 +1,11 @@
 //! `global/library`: pages for people and agents, kept current when they are edited.
 
+mod skills;
 mod source;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -31,11 +33,35 @@ pub fn directory(host: &Arc<HostState>) -> Result<impl Dir + use<>> {
         following: Mutex::default(),
         clock: host.context.clock.clone(),
     });
-    tree.show(&host.paths.library)?;
-    if let LibrarySource::Folder(folder) = &host.paths.library {
-        tree.follow(folder.clone())?;
+    let pages = LibraryPages { source: host.paths.library.clone(), skills: host.paths.skills.clone() };
+    tree.show(&pages)?;
+    for folder in pages.source.folder().into_iter().chain(pages.skills.iter().map(PathBuf::as_path)) {
+        match tree.follow(folder, &pages) {
+            // The list of skills tells of a directory that is not there.
+            Err(error) if pages.source.folder() != Some(folder) => {
+                tracing::warn!(%error, "the directory {} of skills is not watched", folder.display());
+            }
+            followed => followed?,
+        }
     }
     Ok(LibraryRoot { root: tree.dir(""), _tree: tree })
+}
+
+/// Where all pages come from.
+#[derive(Clone)]
+struct LibraryPages {
+    source: LibrarySource,
+    skills: Vec<PathBuf>,
+}
+
+impl LibraryPages {
+    fn all(&self) -> Result<Vec<LibraryPage>> {
+        let mut pages = self.source.pages()?;
+        if !self.skills.is_empty() {
+            pages.extend(skills::pages(&self.skills));
+        }
+        Ok(pages)
+    }
 }
 
 struct LibraryTree {
@@ -43,7 +69,7 @@ struct LibraryTree {
     dirs: Mutex<BTreeMap<String, Arc<Listing>>>,
     pages: Mutex<BTreeMap<String, TextFile>>,
     /// Dropped with the tree; its thread ends then.
-    following: Mutex<Option<FileWatcher>>,
+    following: Mutex<Vec<FileWatcher>>,
     clock: Clock,
 }
 
@@ -73,8 +99,8 @@ impl Dir for LibraryRoot {
 
 impl LibraryTree {
     /// Makes the tree show what the source has: pages come, change and go.
-    fn show(&self, source: &LibrarySource) -> Result<()> {
-        let wanted: BTreeMap<String, String> = source.pages()?.into_iter().map(|page| (page.path, page.text)).collect();
+    fn show(&self, pages: &LibraryPages) -> Result<()> {
+        let wanted: BTreeMap<String, String> = pages.all()?.into_iter().map(|page| (page.path, page.text)).collect();
         let mut pages = self.pages.lock();
         let gone: Vec<String> = pages.keys().filter(|path| !wanted.contains_key(*path)).cloned().collect();
         for path in gone {
@@ -110,16 +136,16 @@ impl LibraryTree {
     }
 
     /// Shows the folder again whenever something in it was written.
-    fn follow(self: &Arc<Self>, folder: std::path::PathBuf) -> Result<()> {
-        let (tree, source) = (Arc::downgrade(self), LibrarySource::Folder(folder.clone()));
-        let following = acheron_base::watch::folder(&folder, move || {
+    fn follow(self: &Arc<Self>, folder: &Path, pages: &LibraryPages) -> Result<()> {
+        let (tree, pages) = (Arc::downgrade(self), pages.clone());
+        let following = acheron_base::watch::folder(folder, move || {
             let Some(tree) = tree.upgrade() else { return ControlFlow::Break(()) };
-            if let Err(error) = tree.show(&source) {
+            if let Err(error) = tree.show(&pages) {
                 tracing::warn!(%error, "the library could not be read again");
             }
             ControlFlow::Continue(())
         })?;
-        *self.following.lock() = Some(following);
+        self.following.lock().push(following);
         Ok(())
     }
 }

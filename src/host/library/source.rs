@@ -71,7 +71,7 @@ pub fn embedded() -> Vec<LibraryPage> {
     pages
 }
 
-fn from_folder(folder: &ConfinedDir) -> Result<Vec<LibraryPage>> {
+pub(super) fn from_folder(folder: &ConfinedDir) -> Result<Vec<LibraryPage>> {
     let mut pages = Vec::new();
     let mut left = LIBRARY_LIMIT;
     for entry in folder.walk("")? {

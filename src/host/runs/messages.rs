@@ -77,6 +77,9 @@ pub struct RunStarted {
     pub login: Option<String>,
     /// The rules for the hosts that it may reach.
     pub hosts: Vec<String>,
+    /// Whether the library has skills.
+    #[serde(default)]
+    pub skills: bool,
     pub plan: Plan,
 }
 

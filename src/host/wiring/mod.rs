@@ -13,6 +13,7 @@ mod memory;
 mod mounts;
 mod phases;
 pub mod programs;
+mod project_pages;
 mod prompts;
 mod recall;
 mod sandbox_rules;

@@ -47,7 +47,12 @@ pub struct Additions {
     /// The working directory, inside.
     pub cwd: Option<PathBuf>,
     pub terminal: Option<Terminal>,
+    /// Shows the skills of the library in the home, where programs look for them.
+    pub skills: bool,
 }
+
+/// Where programs look for skills, in their home.
+const SKILLS: [&str; 2] = [".agents/skills", ".claude/skills"];
 
 /// Adds them. Mount points in the home are made there, because nothing is made in what is bound.
 pub fn add(plan: &mut Plan, more: &Additions) -> Result<()> {
@@ -59,6 +64,18 @@ pub fn add(plan: &mut Plan, more: &Additions) -> Result<()> {
         plan.binds.retain(|bind| bind.target != extra.target);
         plan.binds.push(bind(&extra.source, &extra.target, extra.read_only));
     }
+    let library = plan.binds.iter().find(|bind| bind.target == Path::new("/global")).map(|bind| bind.source.clone());
+    let skills: Vec<PathBuf> = match (&more.home, library.filter(|_| more.skills)) {
+        (Some((_, home)), Some(library)) => {
+            let places = SKILLS.map(|place| home.join(place));
+            let source = library.join("library/skills");
+            // A part of the tree is on no disk.
+            let shown = places.iter().map(|place| Bind { on_disk: false, ..bind(&source, place, true) });
+            plan.binds.extend(shown);
+            places.to_vec()
+        }
+        _ => Vec::new(),
+    };
     plan.env.extend(more.env.clone());
     if let Some(cwd) = &more.cwd {
         plan.cwd.clone_from(cwd);
@@ -71,7 +88,9 @@ pub fn add(plan: &mut Plan, more: &Additions) -> Result<()> {
             if let Ok(below) = bind.target.strip_prefix(target).map(Path::to_owned)
                 && below.components().next().is_some()
             {
-                make_place(source, &below, bind.source.is_dir())?;
+                // The host itself must not look into its own mount.
+                let directory = skills.contains(&bind.target) || bind.source.is_dir();
+                make_place(source, &below, directory)?;
             }
         }
     }
