@@ -12,7 +12,6 @@ use tokio::io::AsyncWriteExt as _;
 
 use super::HostState;
 use crate::approvals::Approval;
-use crate::spec::NotifySpec;
 use acheron_approvals::State;
 use acheron_base::{Error, Result};
 use acheron_http::retry::RetryPolicy;

@@ -669,6 +669,7 @@ impl Default for Spec {
             default_agent: None,
             state: None,
             library: None,
+            skills: Vec::new(),
             prompts: None,
             model: ModelSpec::default(),
             agents: BTreeMap::from([("charon".to_owned(), charon)]),
@@ -707,6 +708,8 @@ impl Default for ModelSpec {
             protocol,
             fallback: None,
             keep_bodies: false,
+            command: Vec::new(),
+            gateway: None,
         }
     }
 }

@@ -12,7 +12,6 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::get;
-use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
 use super::listener::{HttpDoor, problem, read_body, respond};
@@ -100,9 +99,7 @@ async fn status(link: &OpenedLink) -> Result<Value> {
 
 /// The fields of a query or of a form.
 fn fields(text: &str) -> HashMap<String, String> {
-    let decoded = |part: &str| percent_decode_str(&part.replace('+', " ")).decode_utf8_lossy().into_owned();
-    let pairs = text.split('&').take(16).filter_map(|pair| pair.split_once('='));
-    pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
+    form_urlencoded::parse(text.as_bytes()).into_owned().take(16).collect()
 }
 
 fn refused(context: &DoorContext, error: &Error) -> Response {

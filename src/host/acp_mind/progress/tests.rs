@@ -12,6 +12,7 @@ fn the_words_after_the_last_call_are_the_reply() {
         correlation_id: None,
         principal: crate::policy::Principal::Operator,
         arguments: json!({}),
+        asks: false,
     };
     let job = Job::new("job-1".to_owned(), call, 1, &acheron_base::Clock::at(1));
     let mut progress = MindProgress::default();
