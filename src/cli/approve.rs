@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{CommandResult, Failure, root, say};
 use acheron_base::Error;
 
-pub use prompt::{Asked, Question};
+pub use prompt::{ApprovalQuestion, PromptAnswer};
 
 /// The interval at which a question looks for an answer, here or elsewhere.
 const LOOK: Duration = Duration::from_millis(80);
@@ -197,16 +197,16 @@ fn interactive(dir: &Path) -> CommandResult {
         if request["state"] != "waiting" {
             continue;
         }
-        let mut question = Question::begin(dir, request);
+        let mut question = ApprovalQuestion::begin(dir, request);
         let asked = loop {
             if let Some(asked) = question.look(LOOK) {
                 break asked;
             }
         };
         match asked {
-            Asked::Skipped => skipped.push(id),
-            Asked::End => return Ok(ExitCode::SUCCESS),
-            Asked::Decided => (),
+            PromptAnswer::Skipped => skipped.push(id),
+            PromptAnswer::End => return Ok(ExitCode::SUCCESS),
+            PromptAnswer::Decided => (),
         }
     }
 }

@@ -18,7 +18,7 @@ use super::render::{self, TypedAnswer};
 
 /// What came of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum PromptAnswer {
     /// Here or elsewhere.
     Decided,
     /// It still waits.
@@ -28,17 +28,17 @@ pub enum Asked {
 }
 
 /// A question that stands on the terminal.
-pub struct Question {
+pub struct ApprovalQuestion {
     dir: PathBuf,
     request: Value,
 }
 
-impl Question {
-    pub fn begin(dir: &Path, request: Value) -> Question {
+impl ApprovalQuestion {
+    pub fn begin(dir: &Path, request: Value) -> ApprovalQuestion {
         // A key that was pressed before the question was there is no answer to it.
         _ = tcflush(rustix::stdio::stdin(), QueueSelector::IFlush);
         say(&format!("\n{}{}\n? ", render::page(&request), render::KEYS));
-        Question { dir: dir.to_owned(), request }
+        ApprovalQuestion { dir: dir.to_owned(), request }
     }
 
     pub fn id(&self) -> &str {
@@ -46,14 +46,14 @@ impl Question {
     }
 
     /// Looks whether it was answered, here or elsewhere; waits at most so long for a line.
-    pub fn look(&mut self, wait: Duration) -> Option<Asked> {
+    pub fn look(&mut self, wait: Duration) -> Option<PromptAnswer> {
         if let Some(status) = self.settled() {
             say(&format!("\n{}", render::outcome(&status)));
-            return Some(Asked::Decided);
+            return Some(PromptAnswer::Decided);
         }
         let line = match typed_line(wait) {
             TypedLine::None => return None,
-            TypedLine::End => return Some(Asked::End),
+            TypedLine::End => return Some(PromptAnswer::End),
             TypedLine::Line(line) => line,
         };
         match render::typed(&line) {
@@ -62,8 +62,8 @@ impl Question {
                 Err(failure) => say(&format!("{}\n? ", failure.sentence())),
             },
             Some(TypedAnswer::View) => say(&format!("{:#}\n? ", self.request)),
-            Some(TypedAnswer::Skip) => return Some(Asked::Skipped),
-            Some(TypedAnswer::End) => return Some(Asked::End),
+            Some(TypedAnswer::Skip) => return Some(PromptAnswer::Skipped),
+            Some(TypedAnswer::End) => return Some(PromptAnswer::End),
             None => say(&format!("{}\n? ", render::KEYS)),
         }
         None

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::super::approve::{Asked, Question, read, waiting};
+use super::super::approve::{ApprovalQuestion, PromptAnswer, read, waiting};
 
 /// The time between two looks for a request.
 const EVERY: Duration = Duration::from_millis(400);
@@ -13,7 +13,7 @@ pub(super) struct InlineRequests {
     agent: String,
     /// There is a terminal at both ends.
     asks: bool,
-    question: Option<Question>,
+    question: Option<ApprovalQuestion>,
     /// Requests that were left for later, or told of.
     passed: Vec<String>,
     looked: Option<Instant>,
@@ -33,8 +33,8 @@ impl InlineRequests {
         if let Some(question) = &mut self.question {
             match question.look(Duration::ZERO) {
                 None => return,
-                Some(Asked::Decided) => (),
-                Some(Asked::Skipped | Asked::End) => self.passed.push(question.id().to_owned()),
+                Some(PromptAnswer::Decided) => (),
+                Some(PromptAnswer::Skipped | PromptAnswer::End) => self.passed.push(question.id().to_owned()),
             }
             self.question = None;
         }
@@ -51,7 +51,7 @@ impl InlineRequests {
                 continue;
             }
             if let (true, Ok(request)) = (self.asks, read(&self.dir, &id)) {
-                self.question = Some(Question::begin(&self.dir, request));
+                self.question = Some(ApprovalQuestion::begin(&self.dir, request));
                 return;
             }
             let said = format!("it waits for approval: {}\n`acheron approve` answers it", word("summary"));

@@ -60,7 +60,9 @@ pub fn find(name: &str, path: &OsStr) -> Result<FoundProgram> {
 
 fn look_up(name: &str, path: &OsStr) -> Option<PathBuf> {
     if name.contains('/') {
-        return std::path::absolute(name).ok().filter(|file| runs(file));
+        // The directory without `..`, since a sandbox binds plain paths only; the file keeps the name by which it is called.
+        let (directory, file) = (Path::new(name).parent()?, Path::new(name).file_name()?);
+        return directory.canonicalize().ok().map(|directory| directory.join(file)).filter(|file| runs(file));
     }
     std::env::split_paths(path)
         .filter(|directory| directory.is_absolute())
