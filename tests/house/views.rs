@@ -24,7 +24,7 @@ fn spec() -> String {
 fn exec(house: &TestHost, agent: &str, command: &str) -> String {
     let call = json!({"command": command}).to_string().replace('\'', r"'\''");
     house.says(&format!(
-        r#"cd agents/{agent}/terminal; echo '{call}' > control/exec.json; jq -r '.result | .stdout + .stderr' result.json | sed '$ {{/^$/d}}'"#
+        r#"cd agents/{agent}/terminal; echo '{call}' > control/exec.json; jq -j '.result | .stdout + .stderr' result.json"#
     ))
 }
 
