@@ -35,10 +35,10 @@ pub struct ServiceInstance {
     closed: AtomicBool,
 }
 
-/// A call that its caller may make, and the rule that asks the operator first, if any.
+/// A call that its caller may make, and the rules that ask the operator first.
 struct CheckedCall {
     call: Call,
-    asks: Option<AskingRule>,
+    asks: Vec<AskingRule>,
     reason: Option<String>,
 }
 
@@ -168,7 +168,7 @@ impl ServiceInstance {
                 instance.note(&job.call.agent, LastCall::Job(job.clone()));
             }
         };
-        if checked.iter().all(|it| it.asks.is_none()) {
+        if checked.iter().all(|it| it.asks.is_empty()) {
             return match checked.into_iter().map(|it| self.plan(caller, it.call)).collect() {
                 Ok(planned) => self.context.runner.begin(&self.call_queue, planned, told),
                 Err(error) => Answer::refuse(error),
@@ -192,11 +192,13 @@ impl ServiceInstance {
         }
         let Envelope { op, arguments, correlation_id, reason } = call;
         let operation = self.contract().operation(&op)?;
-        let mut asks = self.context.access.admit(caller, &self.control_path(operation))?;
-        if let (None, Some(file)) = (&asks, file) {
-            asks = self.context.access.admit(caller, &format!("{}/control/{file}", self.path))?;
+        let mut asks: Vec<AskingRule> =
+            self.context.access.admit(caller, &self.control_path(operation))?.into_iter().collect();
+        if let (true, Some(file)) = (asks.is_empty(), file) {
+            asks.extend(self.context.access.admit(caller, &format!("{}/control/{file}", self.path))?);
         }
         self.serve.check(caller, &op, &arguments)?;
+        asks.extend(self.admit_beside(caller, &op, &arguments)?);
         let call = Call {
             agent: self.agent_for(caller),
             service: self.name().to_owned(),
@@ -210,6 +212,12 @@ impl ServiceInstance {
             asks: false,
         };
         Ok(CheckedCall { call, asks, reason })
+    }
+
+    /// Decides about the paths that a call invokes beside its control file: the rules there that ask.
+    fn admit_beside(&self, caller: &Caller, operation: &str, arguments: &Value) -> Result<Vec<AskingRule>> {
+        let paths = self.serve.invoked_paths(operation, arguments)?;
+        paths.iter().filter_map(|path| self.context.access.admit(caller, path).transpose()).collect()
     }
 
     fn control_path(&self, operation: &Operation) -> String {
@@ -232,7 +240,9 @@ impl ServiceInstance {
     /// Plans a call, or asks about it, unless an earlier answer covers it. May look at files: it blocks.
     fn plan_or_ask(self: &Arc<Self>, caller: &Caller, checked: CheckedCall) -> Result<PlannedCall> {
         let CheckedCall { mut call, asks, reason } = checked;
-        let Some(rule) = asks else { return self.plan(caller, call) };
+        if asks.is_empty() {
+            return self.plan(caller, call);
+        }
         let Principal::Agent(agent) = caller.principal() else {
             return Err(Error::forbidden(format!(
                 "a rule asks the operator about {}, who cannot ask",
@@ -240,9 +250,9 @@ impl ServiceInstance {
             )));
         };
         let (subject, facts) = self.subject(&call)?;
-        if self.context.approvals.lets(agent, &rule.hash, &subject) {
-            return self.plan(caller, call);
-        }
+        // An answer to one rule is none to another.
+        let open = asks.into_iter().find(|rule| !self.context.approvals.lets(agent, &rule.hash, &subject));
+        let Some(rule) = open else { return self.plan(caller, call) };
         call.asks = true;
         let request = Request { agent: agent.clone(), subject, facts, rule, stated_reason: reason };
         let ticket = self.context.approvals.ask(request, call.private)?;
@@ -276,6 +286,7 @@ impl ServiceInstance {
             instance.context.access.admit(&caller, &instance.control_path(operation))?;
             instance.contract().check(&call.operation, &call.arguments)?;
             instance.serve.check(&caller, &call.operation, &call.arguments)?;
+            instance.admit_beside(&caller, &call.operation, &call.arguments)?;
             let (subject, facts) = instance.subject(&call)?;
             Ok(Deed { subject, facts, work: instance.work(&caller, &call)? })
         })

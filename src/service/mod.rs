@@ -95,6 +95,12 @@ pub trait Service: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Paths beside the control file on which a caller of this command needs `invoke` as well. A rule there may ask the
+    /// operator, like one on the control file.
+    fn invoked_paths(&self, _command: Self::Command) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// What is known of a command, for the operator who is asked about it.
     fn facts(&self, _operation: &Operation) -> SubjectFacts {
         SubjectFacts::default()
@@ -152,6 +158,11 @@ pub trait Serve: Send + Sync + 'static {
     /// Checks what the caller and the arguments of a call alone tell, beyond the contract.
     fn check(&self, _caller: &Caller, _operation: &str, _arguments: &Value) -> Result<()> {
         Ok(())
+    }
+
+    /// Paths beside the control file on which a caller of this call needs `invoke` as well.
+    fn invoked_paths(&self, _operation: &str, _arguments: &Value) -> Result<Vec<String>> {
+        Ok(Vec::new())
     }
 
     /// The identity of what a call runs beside its arguments, such as the file of a program, and what is known of it, for the
@@ -229,6 +240,10 @@ impl<S: Service> Serve for TypedService<S> {
 
     fn check(&self, caller: &Caller, operation: &str, arguments: &Value) -> Result<()> {
         self.service.check(caller, self.contract.command(operation, arguments)?)
+    }
+
+    fn invoked_paths(&self, operation: &str, arguments: &Value) -> Result<Vec<String>> {
+        self.service.invoked_paths(self.contract.command(operation, arguments)?)
     }
 
     async fn invoke(&self, cx: &Cx, call: &Call) -> Result<Value> {

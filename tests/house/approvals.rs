@@ -236,6 +236,7 @@ fn an_agent_cannot_flood_and_is_not_asked_about_for_ever() {
         create(&charon, "n0").unwrap();
         let id = next(&house)["id"].clone();
         decide(&house, &id, "deny: I said no").unwrap();
+        assert_eq!(end(&house, "n0"), "failed forbidden the operator denied this: I said no");
     }
     let refused = create(&charon, "n0").unwrap_err();
     assert_eq!(refused.sentence.as_deref(), Some("the operator has denied this 3 times already: I said no"));
@@ -300,9 +301,14 @@ fn a_later_rule_that_denies_wins_over_always_and_a_changed_rule_asks_again() {
     decide(&house, &next(&house)["id"], "allow always").unwrap();
     assert_eq!(end(&house, "a"), "done null null");
     let edited = |spec: String| {
+        let edit = || read(&house, "meta/health.json")["mountspec"].clone();
+        let before = edit()["at_ms"].clone();
         house.edit(&spec);
+        // It is told when all of it counts.
         until("the edit counts", || {
-            read(&house, "meta/health.json")["mountspec"]["changed"]["agents"] == json!(["charon"])
+            let now = edit();
+            now["at_ms"] != before
+                && now["agents"] == json!(["charon"])
                 && house.inside(async |host| {
                     let rules = &host.state.current.spec().agents["charon"].permissions;
                     serde_json::to_value(rules).unwrap()
@@ -317,6 +323,36 @@ fn a_later_rule_that_denies_wins_over_always_and_a_changed_rule_asks_again() {
     edited(SPEC.replace("memory/control/*", "memory/**"));
     create(&charon, "c").unwrap();
     assert_eq!(state(&house, "c"), "waiting_for_approval");
+}
+
+/// What a service needs beside its control file is asked about too, and one answer is none to another rule.
+#[test]
+fn a_rule_on_a_queue_asks_about_every_use_of_it() {
+    let house = TestHost::of(
+        r#"{"agents": {"charon": {"permissions": [
+            {"ask": ["invoke"], "path": "/agents/self/queues/control/put.json"},
+            {"ask": ["invoke"], "path": "/agents/self/queues/names/payroll"}]}}}"#,
+    );
+    let charon = charon(&house);
+    let put = |queue: &str, name: &str| {
+        let call = json!({"queue": queue, "body": name, "_meta": {"correlation_id": name}}).to_string();
+        charon.write("/agents/self/queues/control/put.json", &call).unwrap();
+    };
+    put("souls", "a");
+    decide(&house, &next(&house)["id"], "allow always").unwrap();
+    assert_eq!(end(&house, "a"), "done null null");
+    put("souls", "b");
+    assert_eq!(end(&house, "b"), "done null null");
+    put("payroll", "c");
+    assert_eq!(state(&house, "c"), "waiting_for_approval");
+    let request = next(&house);
+    assert_eq!(request["matched_rule"]["path"], "/agents/self/queues/names/payroll");
+    decide(&house, &request["id"], "deny").unwrap();
+    assert!(end(&house, "c").starts_with("failed forbidden"));
+    assert_eq!(house.says("ls agents/charon/queues/names"), "souls\n");
+    let take = json!({"queue": "payroll", "wait_ms": 0, "_meta": {"correlation_id": "d"}}).to_string();
+    charon.write("/agents/self/queues/control/take.json", &take).unwrap();
+    assert_eq!(state(&house, "d"), "waiting_for_approval", "however it is used");
 }
 
 #[test]

@@ -29,18 +29,25 @@ fn lines() -> Vec<Value> {
         });
         lines.push(write("agents/self/chat/control/reply", &format!("done {turn}")));
     }
-    // After a way back the same turn is played again, differently.
-    lines.push(write("projects/here/fs/tool.txt", "again"));
-    lines.push(write("agents/self/chat/control/reply", "done again"));
     lines
+}
+
+/// The first turn once more, differently.
+fn again() -> Vec<Value> {
+    vec![write("projects/here/fs/tool.txt", "again"), write("agents/self/chat/control/reply", "done again")]
+}
+
+fn script(lines: &[Value]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 fn house() -> TestHost {
     let spec = json!({"layout": "acheron-1", "model": {"kind": "script", "name": "../script.ndjson"},
         "agents": {"charon": {"projects": ["here"], "view": "own"}},
         "projects": {"here": {"binds": {"/": {"path": ".", "read_only": false}}}}});
-    let text: String = lines().iter().map(|line| format!("{line}\n")).collect();
-    TestHost::prepared(&spec.to_string(), |here| std::fs::write(here.join("../script.ndjson"), text).unwrap())
+    TestHost::prepared(&spec.to_string(), |here| {
+        std::fs::write(here.join("../script.ndjson"), script(&lines())).unwrap()
+    })
 }
 
 fn say(house: &TestHost, text: &str) -> String {
@@ -91,6 +98,8 @@ fn files_conversation_and_memory_come_back_together_and_the_way_back_can_be_undo
     assert_eq!(rewind(&house, json!({"undo": true}))["ok"], false);
     assert_eq!(rewind(&house, json!({"to": 0}))["ok"], true);
     assert_eq!((state(&house), exchanges(&house)), (states[0].clone(), 0));
+    // A host that starts begins its script anew.
+    std::fs::write(house.here().join("../script.ndjson"), script(&again())).unwrap();
     house.restart();
     assert_eq!((state(&house), exchanges(&house)), (states[0].clone(), 0), "after a restart as well");
     // The next turn ends the time in which it can be undone, and can itself be rewound.

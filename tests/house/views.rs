@@ -67,7 +67,64 @@ fn an_agent_works_in_its_view_and_the_operator_promotes_what_he_likes() {
         echo '{}' > control/undo.json; jq -c .result result.json; ls ../../fs; ls fs; jq -c '[.changes[].path]' changes.json
         echo '{}' > control/undo.json; jq -c .error.message result.json
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            main.rs
+            notes.txt
+            a note
+            CAPS.json
+            OPS.json
+            PERMISSIONS.json
+            README.md
+            SCHEMA.json
+            changes.json
+            control
+            diff.patch
+            fs
+            result.json
+            status.json
+            {"added":1,"changed":1,"conflicts":0,"held":0,"removed":1,"renamed":0}
+            ["removed","main.rs",null]
+            ["added","more.txt",5]
+            ["changed","notes.txt",7]
+            diff --git a/main.rs b/main.rs
+            deleted file mode 100644
+            index b68ae3cfa7160afcba3720c876ead78c3d01db2d..0000000000000000000000000000000000000000
+            --- a/main.rs
+            +++ /dev/null
+            @@ -1,3 +0,0 @@
+            -fn main() {
+            -    // TODO: everything
+            -}
+            diff --git a/more.txt b/more.txt
+            new file mode 100644
+            index 0000000000000000000000000000000000000000..ef49dd86a6957875edcd0bff210337d6b6dd063c
+            --- /dev/null
+            +++ b/more.txt
+            @@ -0,0 +1 @@
+            +more
+            diff --git a/notes.txt b/notes.txt
+            index a941c2e33656b2444712059e9c8c4dbbf3acd958..e250146dbeb9d1c87e0b16ebe41925dc6d6ea0f5 100644
+            --- a/notes.txt
+            +++ b/notes.txt
+            @@ -1 +1 @@
+            -a note
+            +a line
+            {"view":"mounted","agent":"charon","changes":3,"held":0,"conflicts":[],"can_undo":false}
+            {"promoted":[{"what":"changed","path":"notes.txt"}],"count":1,"held":[],"left":2}
+            a line
+            ["main.rs","more.txt"]
+            {"promoted":[{"what":"removed","path":"main.rs"},{"what":"added","path":"more.txt"}],"count":2,"held":[],"left":0}
+            more.txt
+            notes.txt
+            {"promoted":[],"count":0,"held":[],"left":0,"note":"the view has no changes"}
+            {"undone":["main.rs","more.txt"]}
+            main.rs
+            notes.txt
+            more.txt
+            notes.txt
+            ["main.rs","more.txt"]
+            "there is no promote of this view that could be undone"
+        "#]],
     );
     assert_eq!(call(&house, "charon", "discard", json!({}))["ok"], true);
     until("there is a new view", || changes(&house, "charon").is_empty());
@@ -84,12 +141,12 @@ fn many_agents_work_at_once_each_in_its_own_view_or_in_one_together() {
     for agent in ["charon", "styx", "lethe", "acheron", "plain"] {
         exec(&house, agent, &format!("echo {agent} >> notes.txt; echo {agent} > {agent}.txt"));
     }
-    let seen = |agent: &str| exec(&house, agent, "cat notes.txt | tr '\\n' ' '; ls | tr '\\n' ' '");
+    let seen = |agent: &str| exec(&house, agent, "echo $(cat notes.txt) $(ls)");
     // The project itself has changed too; notes.txt of a view is the view's own.
     until("the views follow the project", || seen("charon").contains("plain.txt"));
-    assert_eq!(seen("charon"), "a note charon charon.txt main.rs notes.txt plain.txt ");
-    assert_eq!(seen("styx"), "a note styx main.rs notes.txt plain.txt styx.txt ");
-    assert_eq!(seen("lethe"), "a note lethe acheron acheron.txt lethe.txt main.rs notes.txt plain.txt ");
+    assert_eq!(seen("charon"), "a note charon charon.txt main.rs notes.txt plain.txt\n");
+    assert_eq!(seen("styx"), "a note styx main.rs notes.txt plain.txt styx.txt\n");
+    assert_eq!(seen("lethe"), "a note lethe acheron acheron.txt lethe.txt main.rs notes.txt plain.txt\n");
     assert_eq!(seen("acheron"), seen("lethe"));
     assert_eq!(file(&house, "notes.txt"), "a note\nplain\n");
     // Both changed the same file, and so has the project: nothing of it goes back by itself.
@@ -103,7 +160,7 @@ fn many_agents_work_at_once_each_in_its_own_view_or_in_one_together() {
     assert_eq!(file(&house, "notes.txt"), "a note\ncharon\n");
     until("styx sees it", || seen("styx").contains("charon.txt"));
     assert_eq!(call(&house, "styx", "discard", json!({"paths": ["notes.txt"]}))["ok"], true);
-    assert_eq!(seen("styx"), "a note charon charon.txt main.rs notes.txt plain.txt styx.txt ");
+    assert_eq!(seen("styx"), "a note charon charon.txt main.rs notes.txt plain.txt styx.txt\n");
 }
 
 /// The tools of a turn, the search and the doors see the same as programs do.
@@ -116,7 +173,10 @@ fn every_tool_of_an_agent_works_in_its_view() {
         echo '{"query":"needle"}' > agents/charon/search_code/control/search.json; jq -c '[.result.matches[].path]' agents/charon/search_code/result.json
         echo '{"query":"needle"}' > agents/plain/search_code/control/search.json; jq -c '[.result.matches[].path]' agents/plain/search_code/result.json
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            ["/projects/here/fs/found.txt"]
+            []
+        "#]],
     );
     let listed = house.inside(async |host| {
         use acheron::policy::PrincipalCaller;
@@ -281,7 +341,12 @@ fn a_comment_on_a_line_is_mail_to_the_agent() {
     let house = TestHost::of(&spec());
     exec(&house, "charon", "echo 1 > a");
     call(&house, "charon", "comment", json!({"path": "a", "line": 1, "text": "why 1?"}));
-    house.check("jq -c '[.from, .subject, .body]' agents/charon/mail/inbox/*.json", expect![[r#""#]]);
+    house.check(
+        "jq -c '[.from, .subject, .body]' agents/charon/mail/inbox/*.json",
+        expect![[r#"
+        ["operator","a comment on your changes in the view charon","a:1: why 1?"]
+    "#]],
+    );
 }
 
 #[test]
@@ -302,14 +367,36 @@ fn a_repository_can_be_worked_in_and_its_patch_applies() {
         jq -c '[.changes[] | [.what, .path]], [.git[].path], .ignored' changes.json
         cat diff.patch > ../../../../../copy.patch 2> /dev/null; cp diff.patch /dev/null
         cd ../../../../../copy && git apply ../copy.patch && git status --short"#,
-        expect![[r#""#]],
+        expect![[r#"
+            [["added","bin"],["changed","notes.txt"],["renamed","src/main.rs"]]
+            [".git"]
+            [{"path":"target","files":1,"bytes":2}]
+             D main.rs
+             M notes.txt
+            ?? bin
+            ?? src/
+        "#]],
     );
     assert_eq!(call(&house, "charon", "promote", json!({}))["ok"], true);
-    house.check("cd ../here; git log --oneline | wc -l; git --no-optional-locks status --short; ls", expect![[r#""#]]);
+    house.check(
+        "cd ../here; git log --oneline | wc -l; git --no-optional-locks status --short; ls",
+        expect![[r#"
+            1
+             D main.rs
+             M notes.txt
+            ?? bin
+            ?? src/
+            bin
+            notes.txt
+            src
+        "#]],
+    );
     // The commits go too if git is named; its settings and hooks would not.
     assert_eq!(call(&house, "charon", "promote", json!({"paths": [".git"]}))["ok"], true);
     house.check(
         "cd ../here; git log --oneline | wc -l; git status --short; git fsck 2>&1 | grep -v dangling",
-        expect![[r#""#]],
+        expect![[r#"
+            2
+        "#]],
     );
 }

@@ -79,21 +79,16 @@ impl GivenAnswer {
 
 impl Answer {
     fn parse(text: &str) -> Result<Answer> {
-        let (verb, rest) = match text.find(|c: char| !c.is_ascii_alphabetic()) {
-            Some(at) => (&text[..at], text[at..].trim()),
-            None => (text, ""),
-        };
-        match (verb, rest) {
-            ("allow", "") => Ok(Answer::Allow(Span::Once)),
-            ("allow", "always") => Ok(Answer::Allow(Span::Always)),
-            ("allow", rest) => match rest.strip_prefix("for ") {
-                Some(time) => Ok(Answer::Allow(Span::For(milliseconds(time.trim())?))),
-                None => Err(unknown(text)),
-            },
-            ("deny", "") => Ok(Answer::Deny(String::new())),
-            ("deny", rest) => Ok(Answer::Deny(one_line(rest.strip_prefix(':').ok_or_else(|| unknown(text))?))),
-            _ => Err(unknown(text)),
+        match text {
+            "allow" => return Ok(Answer::Allow(Span::Once)),
+            "allow always" => return Ok(Answer::Allow(Span::Always)),
+            "deny" => return Ok(Answer::Deny(String::new())),
+            _ => (),
         }
+        if let Some(time) = text.strip_prefix("allow for ") {
+            return Ok(Answer::Allow(Span::For(milliseconds(time)?)));
+        }
+        text.strip_prefix("deny:").map(|reason| Answer::Deny(one_line(reason))).ok_or_else(|| unknown(text))
     }
 
     /// The answer as it is written.
@@ -127,7 +122,11 @@ fn milliseconds(text: &str) -> Result<u64> {
         Some(b'd') => 24 * 60 * 60 * 1000,
         _ => return Err(wrong()),
     };
-    let count: u64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
+    let digits = &text[..text.len() - 1];
+    let count: u64 = match digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => digits.parse().map_err(|_| wrong())?,
+        false => return Err(wrong()),
+    };
     count.checked_mul(unit).filter(|ms| (1..=LONGEST_MS).contains(ms)).ok_or_else(wrong)
 }
 

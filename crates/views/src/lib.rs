@@ -18,6 +18,7 @@ pub mod manifest;
 pub mod marks;
 pub mod overlay;
 pub mod patch;
+pub mod pinned;
 pub mod promote;
 pub mod prune;
 pub mod rel_path;

@@ -93,11 +93,17 @@ impl Manifest {
             .take_while(move |(path, _)| path.starts_with(dir))
     }
 
-    /// Follows the base, but for the paths for which `keep` is true: those have their line from before.
-    pub fn follow(&mut self, now: Manifest, keep: impl Fn(&Path) -> bool) {
+    /// Follows the base, but for the paths for which `keep` is true: those have their line from before. Returns what was a file
+    /// or a link before and is something else now.
+    pub fn follow(&mut self, now: Manifest, keep: impl Fn(&Path) -> bool) -> Vec<PathBuf> {
         let before = std::mem::replace(&mut self.lines, now.lines);
+        let other =
+            |path: &Path, line: &ManifestLine| line.kind != EntryType::Dir && self.lines.get(path) != Some(line);
+        let changed = before.iter().filter(|(path, line)| other(path, line) && !keep(path));
+        let changed = changed.map(|(path, _)| path.clone()).collect();
         self.lines.retain(|path, _| !keep(path));
         self.lines.extend(before.into_iter().filter(|(path, _)| keep(path)));
+        changed
     }
 
     /// Takes over what the base has at a path now.

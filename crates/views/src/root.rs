@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, StatxFlags, statx};
 use rustix::io::Errno;
@@ -65,8 +65,11 @@ impl Root {
         Error::from(std::io::Error::from(errno)).about(self.path.join(rel).display())
     }
 
-    /// Opens what is at `rel` below the root.
+    /// Opens what is at `rel` below the root. A path that leads up or begins at `/` is a mistake of the caller.
     pub fn at(&self, rel: &Path, flags: OFlags) -> OsResult<OwnedFd> {
+        if rel.components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+            return Err(Errno::INVAL);
+        }
         let rel = if rel.as_os_str().is_empty() { Path::new(".") } else { rel };
         beneath(&self.fd, rel, flags | OFlags::NOFOLLOW, Mode::empty())
     }

@@ -34,8 +34,7 @@ pub fn of_operator(host: &HostState) -> MailService {
 }
 
 pub fn queues(env: &AgentEnv) -> QueuesService {
-    let (queues, access) = (env.host.shared.queues.clone(), env.host.access.clone());
-    QueuesService::new(queues, access, env.host.context.ids.clone(), &env.agent)
+    QueuesService::new(env.host.shared.queues.clone(), env.host.context.ids.clone(), &env.agent)
 }
 
 /// What carries mail from and to other hosts.

@@ -15,9 +15,9 @@ use super::{Queues, files, names, sqlite};
 use crate::contract::Operation;
 use crate::events::Commit;
 use crate::policy::PrincipalCaller;
-use crate::service::{Cx, Service, ServiceAccess, WriteCx, json as to_json};
+use crate::service::{Cx, Service, WriteCx, json as to_json};
 use acheron_base::{Error, Ids, Result};
-use acheron_vfs::{Access, Caller, Node};
+use acheron_vfs::{Caller, Node};
 
 /// The largest body, in bytes of JSON.
 const BODY: usize = 256 << 10;
@@ -31,20 +31,13 @@ const MOST_ATTEMPTS: u32 = 1000;
 #[derive(Clone)]
 pub struct QueuesService {
     pub(super) queues: Arc<Queues>,
-    access: Arc<dyn ServiceAccess>,
     pub(super) ids: Ids,
     agent: String,
 }
 
 impl QueuesService {
-    pub fn new(queues: Arc<Queues>, access: Arc<dyn ServiceAccess>, ids: Ids, agent: &str) -> QueuesService {
-        QueuesService { queues, access, ids, agent: agent.to_owned() }
-    }
-
-    /// Decides whether `caller` may use a queue: by `invoke` on its directory.
-    fn may_use(&self, caller: &Caller, queue: &str) -> Result<()> {
-        names::check_queue(queue)?;
-        self.access.check(caller, Access::Invoke, &format!("/agents/{}/queues/names/{queue}", self.agent))
+    pub fn new(queues: Arc<Queues>, ids: Ids, agent: &str) -> QueuesService {
+        QueuesService { queues, ids, agent: agent.to_owned() }
     }
 
     /// Leases an item as soon as there is one, in one commit with the end of the call.
@@ -284,10 +277,9 @@ impl Service for QueuesService {
         files::listed(&self.queues)
     }
 
-    fn check(&self, caller: &Caller, command: Command) -> Result<()> {
+    fn check(&self, _caller: &Caller, command: Command) -> Result<()> {
         match command {
-            Command::Put { queue, body, id, max_attempts, .. } => {
-                self.may_use(caller, &queue)?;
+            Command::Put { body, id, max_attempts, .. } => {
                 id.as_deref().map_or(Ok(()), names::check_id)?;
                 within("max_attempts", max_attempts.into(), 1, MOST_ATTEMPTS.into())?;
                 match body.to_string().len() {
@@ -297,22 +289,29 @@ impl Service for QueuesService {
                     _ => Ok(()),
                 }
             }
-            Command::Take { queue, wait_ms, lease_ms } => {
-                self.may_use(caller, &queue)?;
+            Command::Take { wait_ms, lease_ms, .. } => {
                 within("wait_ms", wait_ms, 0, LONGEST_WAIT)?;
                 within("lease_ms", lease_ms, 1, LONGEST_LEASE)
             }
-            Command::Done { lease } => self.may_use(caller, names::queue_of(&lease)?),
-            Command::Fail { lease, retry_in_ms, .. } => {
-                within("retry_in_ms", retry_in_ms.unwrap_or(0), 0, LONGEST_LEASE)?;
-                self.may_use(caller, names::queue_of(&lease)?)
-            }
-            Command::Extend { lease, lease_ms } => {
-                within("lease_ms", lease_ms, 1, LONGEST_LEASE)?;
-                self.may_use(caller, names::queue_of(&lease)?)
-            }
-            Command::Retry { queue, .. } | Command::Discard { queue, .. } => self.may_use(caller, &queue),
+            Command::Fail { retry_in_ms, .. } => within("retry_in_ms", retry_in_ms.unwrap_or(0), 0, LONGEST_LEASE),
+            Command::Extend { lease_ms, .. } => within("lease_ms", lease_ms, 1, LONGEST_LEASE),
+            Command::Done { .. } | Command::Retry { .. } | Command::Discard { .. } => Ok(()),
         }
+    }
+
+    /// A queue is used by whoever may `invoke` on its directory.
+    fn invoked_paths(&self, command: Command) -> Result<Vec<String>> {
+        let queue = match &command {
+            Command::Put { queue, .. }
+            | Command::Take { queue, .. }
+            | Command::Retry { queue, .. }
+            | Command::Discard { queue, .. } => queue,
+            Command::Done { lease } | Command::Fail { lease, .. } | Command::Extend { lease, .. } => {
+                names::queue_of(lease)?
+            }
+        };
+        names::check_queue(queue)?;
+        Ok(vec![format!("/agents/{}/queues/names/{queue}", self.agent)])
     }
 
     async fn invoke(&self, cx: &Cx, command: Command) -> Result<Output> {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::view::{OpenLayers, View, skipped};
 use acheron_base::{Error, Result};
-use acheron_views::{Manifest, MarkNames, overlay};
+use acheron_views::{Manifest, MarkNames, overlay, pinned};
 
 impl View {
     /// The base was changed: shows it as it is now.
@@ -17,10 +17,7 @@ impl View {
         let open = self.open()?;
         self.follow_base(&open)?;
         self.status.write().base_changed_at_ms = Some(self.clock.now_ms());
-        match self.mounted() {
-            Ok(at) => overlay::refresh(&at),
-            Err(_) => Ok(()),
-        }
+        Ok(())
     }
 
     /// What changes in `.git` of the base is not watched: it is looked at before a program starts.
@@ -41,8 +38,15 @@ impl View {
     fn follow_base(&self, open: &OpenLayers) -> Result<()> {
         let mut manifest = Manifest::load(&self.places.manifest())?;
         let own = own_paths(open)?;
-        manifest.follow(Manifest::scan(&open.base, &skipped())?, |path| own.has(path));
-        manifest.save(&self.places.manifest())
+        let changed = manifest.follow(Manifest::scan(&open.base, &skipped())?, |path| own.has(path));
+        manifest.save(&self.places.manifest())?;
+        let Ok(at) = self.mounted() else { return Ok(()) };
+        let refresh = || overlay::refresh(&at);
+        refresh()?;
+        if !changed.is_empty() {
+            pinned::let_go(&open.layers(), &at, &changed, &self.aside()?, &refresh)?;
+        }
+        Ok(())
     }
 
     /// Takes over the base as it is. A path in `keep` is decided for the view: its next promote replaces what the base has.
@@ -50,9 +54,6 @@ impl View {
         let mut work = self.begin()?;
         let open = self.open()?;
         self.follow_base(&open)?;
-        if let Ok(at) = self.mounted() {
-            overlay::refresh(&at)?;
-        }
         let judged = self.judge(&mut work, &open)?;
         let mut manifest = Manifest::load(&self.places.manifest())?;
         for path in keep {

@@ -208,7 +208,7 @@ impl View {
     }
 
     /// An empty directory beside the upper.
-    fn aside(&self) -> Result<PathBuf> {
+    pub(super) fn aside(&self) -> Result<PathBuf> {
         let aside = self.places.dir.join("aside");
         _ = fs::remove_dir_all(&aside);
         fs::create_dir_all(&aside).map_err(|err| Error::from(err).about(aside.display()))?;

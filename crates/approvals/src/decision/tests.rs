@@ -14,6 +14,8 @@ fn an_answer_is_read_strictly() {
             ),
         ),
         ("allow for 31d", Err("`31d` is not a time; write 90s, 10m, 2h or 1d, at most 30d")),
+        ("allow for  10m", Err("` 10m` is not a time; write 90s, 10m, 2h or 1d, at most 30d")),
+        ("allow for +10m", Err("`+10m` is not a time; write 90s, 10m, 2h or 1d, at most 30d")),
         ("allow for 0s", Err("`0s` is not a time; write 90s, 10m, 2h or 1d, at most 30d")),
         (
             "allow for 99999999999999999999d",

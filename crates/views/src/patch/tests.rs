@@ -42,7 +42,7 @@ fn a_patch_reads_as_git_writes_it() {
     assert_eq!(
         text,
         "diff --git a/a b/a\n\
-         index 01e79c32a8c99c557f0757da7cb6d65b3414466d..30df22e8bdbc2ac3dcb7dd6c1ff04a5a93ec48a5 100644\n\
+         index 01e79c32a8c99c557f0757da7cb6d65b3414466d..7f3ae779113defb81cdaf1ff84305f24b2d747de 100644\n\
          --- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n 1\n 2\n-3\n+three\n\\ No newline at end of file\n\
          diff --git a/b b/c\nsimilarity index 100%\nrename from b\nrename to c\n"
     );

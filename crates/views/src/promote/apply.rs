@@ -19,7 +19,7 @@ pub fn apply(base: &Root, stage: &Stage, steps: &[PromoteStep]) -> Result<Vec<Sk
     let mut skipped = Vec::new();
     for (number, step) in steps.iter().enumerate() {
         failpoint::numbered("promote.step", number);
-        if let Err(fault) = forward(base, stage, step) {
+        if let Err(fault) = forward(base, stage, steps, step) {
             skipped.push(fault.skipped(base, step)?);
         }
     }
@@ -32,7 +32,7 @@ pub fn undo(base: &Root, stage: &Stage, steps: &[PromoteStep]) -> Result<Vec<Ski
     let mut skipped = Vec::new();
     for (number, step) in steps.iter().enumerate().rev() {
         failpoint::numbered("undo.step", number);
-        if let Err(fault) = backward(base, stage, step) {
+        if let Err(fault) = backward(base, stage, steps, step) {
             skipped.push(fault.skipped(base, step)?);
         }
     }
@@ -151,17 +151,15 @@ impl StepPlace<'_> {
     }
 }
 
-fn forward(base: &Root, stage: &Stage, step: &PromoteStep) -> Result<(), StepFault> {
+fn forward(base: &Root, stage: &Stage, steps: &[PromoteStep], step: &PromoteStep) -> Result<(), StepFault> {
     let at = place(base, step.path());
     match step {
         PromoteStep::Remove { kept, inode, .. } => match at {
             Ok(at) if at.inode() == Some(*inode) => Ok(at.keep_in(stage, kept)?),
             // It was made before, and perhaps has its new place already.
             Ok(StepPlace { there: None, .. }) | Err(StepFault::Os(Errno::NOENT | Errno::NOTDIR)) => Ok(()),
-            Ok(_) => match stage.inode(kept) {
-                Some(_) => Ok(()),
-                None => Err(taken()),
-            },
+            Ok(_) if stage.inode(kept).is_some() || went_on(base, steps, kept) => Ok(()),
+            Ok(_) => Err(taken()),
             Err(fault) => Err(fault),
         },
         PromoteStep::RemoveDir { .. } => {
@@ -203,7 +201,7 @@ fn forward(base: &Root, stage: &Stage, step: &PromoteStep) -> Result<(), StepFau
     }
 }
 
-fn backward(base: &Root, stage: &Stage, step: &PromoteStep) -> Result<(), StepFault> {
+fn backward(base: &Root, stage: &Stage, steps: &[PromoteStep], step: &PromoteStep) -> Result<(), StepFault> {
     let at = place(base, step.path());
     match step {
         PromoteStep::Remove { kept, inode, .. } => {
@@ -227,13 +225,14 @@ fn backward(base: &Root, stage: &Stage, step: &PromoteStep) -> Result<(), StepFa
                 Err(errno) => Err(errno.into()),
             }
         }
-        PromoteStep::Put { staged, inode, old, .. } => {
+        PromoteStep::Put { path, staged, inode, old } => {
             let Ok(at) = at else { return Ok(()) };
             match (at.inode(), old) {
                 (Some(there), None) if there == *inode => Ok(at.keep_in(stage, staged)?),
                 (Some(there), Some(_)) if there == *inode => Ok(at.put_from(stage, staged, RenameFlags::EXCHANGE)?),
                 (Some(there), Some(old)) if there == *old => Ok(()),
                 (None, None) => Ok(()),
+                (Some(_), None) if at.there.is_some_and(|there| was_there(steps, path, &there)) => Ok(()),
                 _ => Err(taken()),
             }
         }
@@ -246,6 +245,25 @@ fn backward(base: &Root, stage: &Stage, step: &PromoteStep) -> Result<(), StepFa
             if at.inode() == Some(*inode) { at.chmod(*old_mode) } else { Err(taken()) }
         }
     }
+}
+
+/// Whether what was taken out and kept under this name has its new place already.
+fn went_on(base: &Root, steps: &[PromoteStep], kept: &str) -> bool {
+    steps.iter().any(|step| match step {
+        PromoteStep::Put { path, staged, inode, .. } if staged == kept => {
+            base.facts(&path.0).is_ok_and(|facts| facts.is_some_and(|facts| facts.inode == *inode))
+        }
+        _ => false,
+    })
+}
+
+/// Whether this is what a step before has to take out of the place of another, and has not, or has brought back.
+fn was_there(steps: &[PromoteStep], place: &RelPath, there: &EntryFacts) -> bool {
+    steps.iter().any(|step| match step {
+        PromoteStep::Remove { path, inode, .. } => path == place && *inode == there.inode,
+        PromoteStep::RemoveDir { path, .. } => path == place && there.is_dir(),
+        _ => false,
+    })
 }
 
 fn make_dir(at: &StepPlace<'_>, mode: u32) -> Result<(), StepFault> {

@@ -35,11 +35,11 @@ pub struct PromotePlan {
 /// Plans the changes with these numbers. Nothing is changed.
 pub fn plan(layers: &Layers<'_>, view: &ViewChanges, chosen: &[usize]) -> Result<PromotePlan> {
     let changes: Vec<&Change> = chosen.iter().map(|at| &view.changes[*at]).collect();
-    let gone: BTreeSet<&Path> = changes
-        .iter()
-        .filter(|change| change.kind == ChangeKind::Removed)
-        .map(|change| change.path.0.as_path())
-        .collect();
+    // What goes on under another name makes room as well.
+    let goes = |change: &&&Change| change.kind == ChangeKind::Removed;
+    let removed = changes.iter().filter(goes).map(|change| change.path.0.as_path());
+    let gone: BTreeSet<&Path> =
+        removed.chain(changes.iter().filter_map(|change| change.from.as_ref()).map(|from| from.0.as_path())).collect();
     let mut plan =
         PlanInProgress { layers, gone, kept: 0, plan: PromotePlan::default(), puts: Vec::new(), chmods: Vec::new() };
     let mut dirs = BTreeMap::new();

@@ -8,10 +8,12 @@ use crate::test_view::{TestView, picture};
 use acheron_base::Code;
 
 const BASE: &str = "mkdir -p src/deep gone; echo 1 > src/a; echo 2 > src/b; echo 3 > src/deep/c; echo x > gone/x; ln -s src/a link
-    echo t > tofile; mkdir todir; echo z > todir/z; echo l > l1; ln l1 l2; echo '#!' > run; chmod 755 run; echo mode > mode";
+    echo t > tofile; mkdir todir; echo z > todir/z; echo l > l1; ln l1 l2; echo '#!' > run; chmod 755 run; echo mode > mode
+    echo from > from; mkdir over; echo q > over/q; echo turn > turn; mkdir d1; echo d1 > d1/x";
 const WORK: &str = "echo 11 > src/a; rm src/b; rm -r gone; mkdir -p nd/e; echo n > nd/n; chmod 600 mode; ln -sfn src/deep link
     rm tofile; mkdir tofile; echo i > tofile/i; rm -r todir; echo f > todir; mv src/deep src/deeper; echo ll > l1; echo more >> run
-    echo r > \"$(printf 'new\\nline')\"";
+    echo r > \"$(printf 'new\\nline')\"; rm -r over; mv from over; mv turn turned; mkdir turn; echo inside > turn/t
+    mv d1 d2; echo file > d1";
 
 #[test]
 fn everything_goes_back_and_can_be_undone() {
