@@ -9,12 +9,12 @@ def send(**message):
     print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
 
 
-def update(kind, **fields):
-    send(method="session/update", params={"sessionId": "s1", "update": {"sessionUpdate": kind, **fields}})
+def update(what, **fields):
+    send(method="session/update", params={"sessionId": "s1", "update": {"sessionUpdate": what, **fields}})
 
 
-def say(text, kind="agent_message_chunk"):
-    update(kind, content={"type": "text", "text": text})
+def say(text, what="agent_message_chunk"):
+    update(what, content={"type": "text", "text": text})
 
 
 def ask(method, **params):

@@ -34,7 +34,23 @@ fn skills_are_listed_by_one_line_and_read_when_they_are_needed() {
         tail -n 1 river/SKILL.md
         echo x > river/SKILL.md
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            .:
+            README.md
+            river
+            ./river:
+            SKILL.md
+            references
+            ./river/references:
+            more.md
+            - `river`: Cross a river. Use it when you are wet.
+
+            Left out:
+
+            - broken: SKILL.md does not begin with front matter (a line `---`)
+            Take a boat.
+            ! bash: line 6: river/SKILL.md: Permission denied
+        "#]],
     );
     // A new one is shown at once.
     skill(&house.here(), "ford", "---\nname: ford\ndescription: Wade.\n---\n");
@@ -58,7 +74,18 @@ fn a_program_finds_the_skills_in_its_home() {
         house.here().display(),
         state.display()
     ));
-    expect![[r#""#]].assert_eq(&said);
+    expect![[r#"
+        .agents/skills:
+        README.md
+        river
+
+        .claude/skills:
+        README.md
+        river
+        Take a boat.
+        touch: cannot touch '.agents/skills/x': Read-only file system
+    "#]]
+    .assert_eq(&said);
 }
 
 #[test]
