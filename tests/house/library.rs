@@ -36,10 +36,15 @@ fn topics() -> Vec<(String, String)> {
     found
 }
 
+/// A page whose blocks belong together, in a directory of their own: `many_machines` runs them all.
+const ONE_RECIPE: &str = "docs/many-machines.md";
+
 #[test]
 fn every_block_of_the_documentation_runs() {
+    let (recipes, pages): (Vec<_>, Vec<_>) = documents().into_iter().partition(|(name, _)| name == ONE_RECIPE);
+    assert_eq!(recipes.len(), 1, "{ONE_RECIPE} is not there");
     let mut known = 0;
-    for (name, text) in documents() {
+    for (name, text) in pages {
         let count = blocks(&text, "sh").len();
         if count > 0 {
             runs(&TestHost::new(), &name, &text);

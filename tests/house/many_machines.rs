@@ -29,10 +29,11 @@ fn the_recipe_for_three_hosts_works_as_it_is_written() {
     std::fs::create_dir(dir.path().join("work")).unwrap();
     symlink(env!("CARGO_BIN_EXE_acheron"), dir.path().join("bin/acheron")).unwrap();
     symlink(server(), dir.path().join("bin/nats-server")).unwrap();
-    let (port, monitor) = (free_port().to_string(), free_port().to_string());
-    let script = blocks(page).replace("4222", &port).replace("8222", &monitor);
-    // Whatever happens, nothing stays behind.
-    let clean = "trap 'for node in acheron styx lethe; do acheron unmount ns-$node 2> /dev/null; done; kill $server 2> /dev/null' EXIT";
+    let (port, monitor) = (format!(":{}", free_port()), format!(":{}", free_port()));
+    let script = blocks(page).replace(":4222", &port).replace(":8222", &monitor);
+    assert!(script.matches(&port).count() >= 4, "every command names the server:\n{script}");
+    // Whatever happens, nothing stays behind; what is gone already is no failure of the recipe.
+    let clean = "trap 'set +e; for node in acheron styx lethe; do acheron unmount ns-$node 2> /dev/null; done; kill $server 2> /dev/null' EXIT";
     let path = format!("{}:{}", dir.path().join("bin").display(), std::env::var("PATH").unwrap());
     let output = Command::new("timeout")
         .args([

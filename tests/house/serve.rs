@@ -118,7 +118,18 @@ fn requests_that_are_not_for_this_listener_are_refused_and_written_down() {
     let refused = served.ask("GET", "/v1/models", &[], "").json();
     assert_eq!((&refused["error"]["code"], &refused["error"]["param"]), (&json!("forbidden"), &json!(null)));
     assert_eq!(served.ask("GET", "/metrics", &[], "").header("content-type"), Some("application/problem+json"));
-    assert_eq!(served.ask("GET", "/", &[known], "").code(), "not_found");
+    assert_eq!(served.ask("GET", "/nowhere", &[known], "").code(), "not_found");
+    assert_eq!(served.ask("GET", "/nowhere", &[], "").status, 401);
+    // The page is at `/`, for whoever is known.
+    let html = Some("text/html; charset=utf-8");
+    for (headers, expected) in [
+        (vec![known], (200, html)),
+        (vec![], (401, html)),
+        (vec![known, ("host", "evil.example")], (403, Some("application/problem+json"))),
+    ] {
+        let answer = served.ask("GET", "/", &headers, "");
+        assert_eq!((answer.status, answer.header("content-type")), expected, "{headers:?}: {answer:?}");
+    }
     let audited = || {
         let lines = std::fs::read_to_string(house.root().join("meta/audit.ndjson")).unwrap();
         let lines = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -127,7 +138,7 @@ fn requests_that_are_not_for_this_listener_are_refused_and_written_down() {
             .map(|line| line["reason"].as_str().unwrap_or_default().to_owned())
             .collect::<Vec<_>>()
     };
-    until("refusals are written down", || audited().len() >= 9);
+    until("refusals are written down", || audited().len() >= 12);
     assert!(audited().iter().any(|reason| reason.contains("evil.example")));
 }
 

@@ -34,9 +34,9 @@ fn a_state_of_every_earlier_schema_can_be_mounted_with_what_was_in_it() {
         if schema >= 2 {
             assert_eq!(host.says("cat agents/charon/memory/items/river/content"), "wide and slow\\\n", "{schema}");
             let found = host.says(
-                r#"exec 3<>agents/charon/memory/control/search.json; echo '{"query":"slow"}' >&3; jq -r '.result.results[0].name // .error' <&3"#,
+                r#"exec 3<>agents/charon/memory/control/search.json; echo '{"query":"slow"}' >&3; jq -c '[.result.results[].memory_path], .error' <&3"#,
             );
-            assert_eq!(found, "river\n", "{schema}");
+            assert_eq!(found, "[\"/agents/self/memory/items/river\"]\nnull\n", "{schema}");
         }
         if schema >= 7 {
             assert_eq!(host.says("jq -c .spent.money agents/charon/chat/status.json"), "0.5\n", "{schema}");

@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -73,8 +74,24 @@ pub fn old_server() -> PathBuf {
     file
 }
 
+/// The ports that tests may have: below those that the kernel gives to whoever asks for any.
+const PORTS: Range<u16> = 20_000..30_000;
+
+/// A port that is nobody else's until this process ends, also while no server listens at it: a server that is restarted gets it
+/// again. All tests of this machine agree by locks on files.
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    let locks = std::env::temp_dir().join("acheron-test-ports");
+    std::fs::create_dir_all(&locks).unwrap();
+    let begin = usize::from(std::process::id() as u16).wrapping_mul(61) % PORTS.len();
+    for port in PORTS.skip(begin).chain(PORTS.take(begin)) {
+        // A file of another user is the port of another user.
+        let Ok(lock) = File::create(locks.join(port.to_string())) else { continue };
+        if lock.try_lock().is_ok() && TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            std::mem::forget(lock);
+            return port;
+        }
+    }
+    panic!("no port of {PORTS:?} is free");
 }
 
 /// A server that ends with its test.

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
 use super::HostState;
 use crate::host::upgrade;
@@ -117,16 +118,18 @@ async fn holds_its_name(link: &HostLink, node: &str) -> Result<bool> {
     Ok(link.record(&stream, &subjects::presence(node)).await?.is_some_and(|record| !record.body.is_empty()))
 }
 
-/// Puts a service of a host into its directory, if it is new or has changed; takes one away that is not offered any more.
+/// Puts a service of a host into its directory, if it is new or has changed; takes one away that is not offered any more. A host
+/// that comes back tells the same again: whoever has the service open, or calls it at that moment, keeps it.
 pub fn put_service(host: &Arc<HostState>, node: &str, service: &str, record: &StoredRecord) {
+    let told_now: [u8; 32] = Sha256::digest(&record.body).into();
     let listing = {
         let mut known = host.fabric.known.lock();
         let Some(known) = known.get_mut(node) else { return };
-        let is_known = known.services.get(service) == Some(&record.number);
+        let is_known = known.services.get(service) == Some(&told_now);
         if is_known || !is_token(service) || (known.services.len() >= MOST && !known.services.contains_key(service)) {
             return;
         }
-        known.services.insert(service.to_owned(), record.number);
+        known.services.insert(service.to_owned(), told_now);
         known.listing.clone()
     };
     let owner = owner(node);

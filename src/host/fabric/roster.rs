@@ -29,8 +29,8 @@ pub struct KnownNode {
     pub about: Value,
     pub is_up: bool,
     pub seen_at_ms: u64,
-    /// Its services in the tree, with the numbers of the records that they were made of.
-    pub services: HashMap<String, u64>,
+    /// Its services in the tree, with the hashes of what it told of them.
+    pub services: HashMap<String, [u8; 32]>,
     /// `services/` of its directory.
     pub listing: Arc<Listing>,
 }

@@ -273,7 +273,6 @@ fn next_id(tx: &Tx<'_>, newest: &str, agent: i64) -> Result<i64> {
     Ok(newest.map_or(first, |newest| newest + 1))
 }
 
-/// The first and the last row id of an agent.
 /// Removes everything of an agent, its words too.
 pub fn purge(tx: &Tx<'_>, name: &str) -> Result<()> {
     let number = agent(tx, name)?;
@@ -294,6 +293,7 @@ pub fn purge(tx: &Tx<'_>, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// The first and the last row id of an agent.
 pub fn range(agent: i64) -> (i64, i64) {
     (agent * RANGE, (agent + 1) * RANGE - 1)
 }
