@@ -41,9 +41,15 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether the journal has the call: all but those that only read and need not be approved.
+    /// Whether the journal has the call: all but those that only read, need not be approved, and stay on this host.
     pub fn is_journaled(&self) -> bool {
-        self.effect != Effect::Read || self.asks
+        self.effect != Effect::Read || self.asks || self.crosses_hosts()
+    }
+
+    /// The call came from another host, or goes to one: the service is then called `<node>/<service>`. Both write it down, so
+    /// that it is known who asked whom, and that what is sent again is the same call.
+    fn crosses_hosts(&self) -> bool {
+        matches!(self.principal, Principal::Far(_)) || self.service.contains('/')
     }
 }
 

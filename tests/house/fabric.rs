@@ -2,13 +2,18 @@
 //! and share queues.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use expect_test::expect;
 use serde_json::{Value, json};
 
 use crate::common::{session, until};
 use crate::test_host::TestHost;
+use acheron::agent::tools::tree::TreeTools;
+use acheron::agent::tools::{ToolCall, perform};
+use acheron::policy::PrincipalCaller;
 use acheron_nats::test_server::{NatsServer, old_server};
+use acheron_vfs::Caller;
 
 /// A mountspec of a host; `more` is merged into `fabric`.
 fn spec(server: &NatsServer, node: &str, more: Value) -> Value {
@@ -32,6 +37,17 @@ fn sees(house: &TestHost, node: &str) {
 fn offers(house: &TestHost, node: &str, service: &str) {
     let path = house.root().join(format!("nodes/{node}/services/{service}/README.md"));
     until(&format!("{service} of {node} is there"), || path.exists());
+}
+
+/// An agent writes a command into a control file.
+fn acts(house: &TestHost, agent: &str, control: &str, command: Value) {
+    let arguments = json!({"path": control, "content": command.to_string()});
+    let tool = ToolCall::read("file_write", arguments.as_object().unwrap().clone()).ok().unwrap();
+    let done = house.inside(async |host| {
+        let (tree, caller) = (host.tree().clone(), Caller::agent(agent));
+        perform(&TreeTools { tree, caller, id: Arc::new(|| "h".to_owned()), parked: Arc::new(|_| ()) }, &tool).await
+    });
+    assert!(done.get("error").is_none(), "{done}");
 }
 
 fn json_of(path: &Path) -> Value {
@@ -134,7 +150,22 @@ fn the_receiving_host_decides_and_both_write_it_down() {
     until("the refusal is in the audit of styx", || {
         session(&styx.root(), "cat meta/audit.ndjson").contains("far lethe/operator")
     });
-    assert!(session(&lethe.root(), "cat meta/audit.ndjson").contains("styx/search_code"));
+    let called = |house: &TestHost| {
+        let lines = r#"jq -c 'select(.kind == "call" or .kind == "ended") | [.principal, .service, .outcome]'"#;
+        session(&house.root(), &format!("{lines} meta/audit.ndjson"))
+    };
+    let refused = "[\"operator\",\"styx/search_code\",\"accepted\"]\n[null,\"styx/search_code\",\"failed\"]\n";
+    assert_eq!((called(&lethe).as_str(), called(&styx).as_str()), (refused, ""));
+    // What is offered is written down, too.
+    acts(&lethe, "charon", "nodes/styx/services/search_code/control/search.json", json!({"query": "TODO"}));
+    until("the call is in the audit of styx", || {
+        called(&styx)
+            .ends_with("[\"far lethe/charon\",\"search_code\",\"accepted\"]\n[null,\"search_code\",\"done\"]\n")
+    });
+    until("the call is in the audit of lethe", || {
+        called(&lethe)
+            .ends_with("[\"agent charon\",\"styx/search_code\",\"accepted\"]\n[null,\"styx/search_code\",\"done\"]\n")
+    });
 }
 
 #[test]
@@ -213,15 +244,23 @@ fn mail_reaches_agents_of_other_hosts_and_answers_come_back() {
     let inbox = styx.root().join("agents/charon/mail/inbox");
     until("the mail is there", || std::fs::read_dir(&inbox).unwrap().count() == 1);
     styx.check(
-        r#"cd agents/charon/mail; jq -c '[.from, .to, .body]' next.json; ls ../../ada/mail/inbox | wc -l
-        jq -c '{to: .from, body: "An answer.", reply_to: .id}' next.json > control/send.json; jq -c .ok result.json
-        jq -c '{id}' next.json > control/ack.json"#,
+        r#"cd agents/charon/mail; jq -c '[.from, .to, .body]' next.json; ls ../../ada/mail/inbox | wc -l"#,
         expect![[r#"
             ["lethe/operator","charon","to styx/charon"]
             0
-            true
         "#]],
     );
+    // Whoever got it answers: the operator of styx is somebody else.
+    let got = json_of(&styx.root().join("agents/charon/mail/next.json"));
+    let answer = json!({"to": got["from"], "body": "An answer.", "reply_to": got["id"]});
+    styx.check(
+        &format!("cd agents/charon/mail; echo '{answer}' > control/send.json; jq -c '[.ok, .error.code]' result.json"),
+        expect![[r#"
+            [false,"not_found"]
+        "#]],
+    );
+    acts(&styx, "charon", "agents/self/mail/control/send.json", answer);
+    acts(&styx, "charon", "agents/self/mail/control/ack.json", json!({"id": got["id"]}));
     let receipts = lethe.root().join("mail/receipts.ndjson");
     until("the receipts are there", || std::fs::read_to_string(&receipts).is_ok_and(|text| text.contains("answered")));
     lethe.check(

@@ -1,5 +1,6 @@
 //! Runs a scenario of `scenarios.mjs` in Chromium, and does what it asks of the host.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,6 +16,27 @@ use crate::test_host::TestHost;
 const PACKAGES: [&str; 2] = ["playwright-core@1.65.0", "axe-core@4.14.0"];
 const PROGRAM: &str = env!("CARGO_BIN_EXE_acheron");
 
+/// The directory with the packages: installed by the first test that needs them, whole or not at all, while the others wait.
+fn packages() -> Result<PathBuf, String> {
+    let top = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let home = top.join(format!("page-npm-{}", PACKAGES.join("-")));
+    let lock = File::create(top.join("page-npm.lock")).unwrap();
+    lock.lock().unwrap();
+    if home.exists() {
+        return Ok(home);
+    }
+    let new = tempfile::tempdir_in(top).unwrap();
+    let mut install = Command::new("timeout");
+    install.arg((4 * GUARD.as_secs()).to_string()).args(["npm", "install", "--no-audit", "--no-fund", "--prefix"]);
+    install.arg(new.path()).args(PACKAGES).env("NODE_EXTRA_CA_CERTS", "/etc/ssl/certs/ca-certificates.crt");
+    let output = install.output().unwrap();
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    std::fs::rename(new.keep(), &home).unwrap();
+    Ok(home)
+}
+
 /// The browser, and where the packages are; `None`, said loudly, where they cannot be had.
 fn tools() -> Option<(PathBuf, PathBuf)> {
     let named = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -22,18 +44,13 @@ fn tools() -> Option<(PathBuf, PathBuf)> {
         eprintln!("NOT TESTED: there is no Chromium; `apt-get install chromium`");
         return None;
     };
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page-npm");
-    if !PACKAGES.iter().all(|package| home.join("node_modules").join(package.split('@').next().unwrap()).exists()) {
-        let mut install = Command::new("timeout");
-        install.arg((4 * GUARD.as_secs()).to_string()).args(["npm", "install", "--no-audit", "--no-fund", "--prefix"]);
-        install.arg(&home).args(PACKAGES).env("NODE_EXTRA_CA_CERTS", "/etc/ssl/certs/ca-certificates.crt");
-        let output = install.output().unwrap();
-        if !output.status.success() {
-            eprintln!("NOT TESTED: {PACKAGES:?}: {}", String::from_utf8_lossy(&output.stderr));
-            return None;
+    match packages() {
+        Ok(home) => Some((browser, home)),
+        Err(why) => {
+            eprintln!("NOT TESTED: {PACKAGES:?}: {why}");
+            None
         }
     }
-    Some((browser, home))
 }
 
 /// A host with its page, and a model for its agents.

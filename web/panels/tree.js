@@ -110,7 +110,7 @@ function Crumbs({ path }) {
 /** What stands at a path, in the form that fits its kind. */
 function Shown({ path }) {
   const [entry, error, again] = useLoaded(() => stat(path), [path]);
-  return html`<article class="file"><${Crumbs} path=${path}/>
+  return html`<article class="file"><h2 class="hidden">${path}</h2><${Crumbs} path=${path}/>
     ${error ? html`<${Refusal} error=${error} again=${again}/>` : null}
     ${entry ? html`<p class="muted small">${entry.type === "directory" ? "directory" : `${entry.kind ?? "file"}${entry.size ? ` · ${bytes(entry.size)}` : ""}`}${entry.modified_ms > 0 ? html` · <${Ago} ms=${entry.modified_ms}/>` : null}</p>` : null}
     ${!entry ? null : entry.type === "directory" ? html`<${Directory} path=${path}/>` : ["control", "message"].includes(entry.kind) ? html`<${Control} path=${path}/>` : entry.kind === "log" ? html`<${LogFile} path=${path}/>` : entry.kind === "waiting" ? html`<${WaitingFile} path=${path}/>` : entry.kind === "live" ? html`<${LiveFile} path=${path}/>` : html`<${PlainFile} path=${path} size=${entry.size}/>`}

@@ -39,7 +39,7 @@ const STRANGER: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"
 /// if the login was a link of another site.
 const WELCOME: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\">\
 <meta http-equiv=\"refresh\" content=\"0;url=/\"><meta name=\"color-scheme\" content=\"light dark\">\
-<title>Acheron</title><main><p><a href=\"/\">Acheron</a></p></main></html>";
+<link rel=\"icon\" href=\"/web/icon.svg\" type=\"image/svg+xml\"><title>Acheron</title><main><p><a href=\"/\">Acheron</a></p></main></html>";
 
 fn routes(context: DoorContext) -> Router {
     Router::new()
