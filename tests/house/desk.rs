@@ -156,8 +156,11 @@ impl Terminal {
         modes.contains(LocalModes::ICANON | LocalModes::ECHO) && last("\x1b[?1049l") > last("\x1b[?1049h")
     }
 
+    /// Its exit code, after everything that it wrote was read: what is written behind that comes last.
     fn ends(&mut self) -> Option<i32> {
         until("top ends", || self.program.try_wait().unwrap().is_some());
+        self.far.write_all(b"(over)").unwrap();
+        self.waits_for("(over)");
         self.program.try_wait().unwrap().unwrap().code()
     }
 
