@@ -139,7 +139,7 @@ impl Approvals {
     /// The link to the page of a request, if there is a page.
     pub fn link(&self, approval: &Approval) -> Option<String> {
         let base = self.url.read().clone().or_else(|| self.listener.read().clone())?;
-        let signature = self.links()?.sign(&approval.id, &approval.hash(), approval.expires_at_ms);
+        let signature = self.links()?.sign(&approval.id, approval.hash(), approval.expires_at_ms);
         Some(format!("{}/approve?id={}&t={signature}", base.trim_end_matches('/'), approval.id))
     }
 

@@ -184,8 +184,8 @@ fn interactive(dir: &Path) -> CommandResult {
     let mut skipped: Vec<String> = Vec::new();
     let mut told = false;
     loop {
-        let next = waiting(dir)?.into_iter().filter_map(|request| request["id"].as_str().map(str::to_owned));
-        let Some(id) = next.filter(|id| !skipped.contains(id)).next() else {
+        let mut next = waiting(dir)?.into_iter().filter_map(|request| request["id"].as_str().map(str::to_owned));
+        let Some(id) = next.find(|id| !skipped.contains(id)) else {
             if !std::mem::replace(&mut told, true) {
                 say("nothing waits for a decision; Ctrl-C ends\n");
             }

@@ -279,8 +279,8 @@ fn what_cannot_be_read_does_not_hide_other_faults() {
             r#"{"agnts": {}, "librari": "x", "agents": {"c": {"projects": ["zz"]}},
                 "services": {"x": {"command": [], "operations": {"A b": {"effect": "maybe"}}}}}"#,
             &[
-                "unknown key `agnts`; other keys are $schema, layout, default_agent, state, library, prompts, model, \
-                 projects, sandbox, memory, symbols, recall, dm, retention, limits, telemetry, …",
+                "unknown key `agnts`; other keys are $schema, layout, default_agent, state, library, skills, prompts, \
+                 model, projects, sandbox, memory, symbols, recall, dm, retention, limits, …",
                 "unknown key `librari`; did you mean library?",
                 r#"services.x.operations["A b"].effect: `maybe` is not known; possible values are read, write, execute"#,
                 "agents.c.projects[0]: there is no project `zz`; projects are here",

@@ -67,9 +67,14 @@ fn a_program_answers_and_its_files_are_the_tree_with_the_rights_of_the_agent() {
         jq -c '[.model, .state]' agents/charon/chat/status.json
         jq -c 'del(.ms)' agents/charon/jobs/$(jq -r 'select(.input == "shell cat notes.txt") | .job_id' agents/charon/chat/history.ndjson)/steps.ndjson
         grep -c 'refused: rm -rf /: the program asked for permission' agents/charon/jobs/last/log.txt
-        cat agents/charon/chat/pending.json
         "#,
-        expect![[r#""#]],
+        expect![[r#"
+            ["acp:agent.py","idle"]
+            {"seq":1,"step":"call","tool":"cat notes.txt","kind":"execute","locations":[],"arguments":{}}
+            {"seq":2,"step":"outcome","call":1,"ok":true,"text":"a note\n"}
+            {"seq":3,"step":"text","text":"a note\n"}
+            1
+        "#]],
     );
 }
 

@@ -355,6 +355,35 @@ fn a_rule_on_a_queue_asks_about_every_use_of_it() {
     assert_eq!(state(&house, "d"), "waiting_for_approval", "however it is used");
 }
 
+/// Mail to one recipient may need approval, and mail to another not; a recipient that is denied is not there, as before.
+#[test]
+fn a_rule_on_an_inbox_asks_about_mail_to_it() {
+    let house = TestHost::of(
+        r#"{"agents": {"charon": {"permissions": [
+            {"allow": ["invoke"], "path": "/agents/ada/mail/inbox"},
+            {"ask": ["invoke"], "path": "/agents/boss/mail/inbox"}]}, "ada": {}, "boss": {}, "eve": {}}}"#,
+    );
+    let charon = charon(&house);
+    let send = |to: &str| {
+        let call = json!({"to": to, "body": "hello", "_meta": {"correlation_id": to}}).to_string();
+        charon.write("/agents/self/mail/control/send.json", &call)
+    };
+    send("ada").unwrap();
+    assert_eq!(end(&house, "ada"), "done null null");
+    send("boss").unwrap();
+    assert_eq!(state(&house, "boss"), "waiting_for_approval");
+    assert_eq!(house.says("ls agents/boss/mail/inbox | wc -l"), "0\n");
+    decide(&house, &next(&house)["id"], "allow").unwrap();
+    assert_eq!(end(&house, "boss"), "done null null");
+    assert_eq!(house.says("jq -r .body agents/boss/mail/inbox/*"), "hello\n");
+    let refused = send("eve").unwrap_err().sentence.unwrap_or_default();
+    assert!(refused.starts_with("there is no `eve` that you may write to"), "{refused}");
+    // An answer that answers nothing is no way around the question.
+    let call = json!({"to": "boss", "body": "x", "reply_to": "mail-1", "_meta": {"correlation_id": "r"}}).to_string();
+    charon.write("/agents/self/mail/control/send.json", &call).unwrap();
+    assert!(end(&house, "r").starts_with("failed not_found"), "{}", end(&house, "r"));
+}
+
 #[test]
 fn what_changed_after_it_was_asked_is_asked_anew() {
     let spec = json!({"agents": {"charon": {"permissions": [{"ask": ["invoke"], "path": "/agents/self/deploy/**"}]}},

@@ -21,7 +21,8 @@ fn house() -> TestHost {
     });
     house.says(
         r#"cd agents/self; echo '{"kind":"note","name":"ford","content":"At the willow."}' > memory/control/create.json
-        echo '{"query":"TODO"}' > search_code/control/search.json; cat search_code/result.json"#,
+        echo '{"query":"TODO"}' > search_code/control/search.json; cat search_code/result.json
+        ls recall/nodes; until jq -e '.progress.index == "ready"' recall/status.json; do sleep 0.05; done"#,
     );
     house
 }

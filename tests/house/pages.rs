@@ -189,6 +189,12 @@ const ELSEWHERE: &[&str] = &[
     "ns/key/section",
     "settings.json",
     "/etc/acheron",
+    // Where a mountspec names skills; `skills.rs` has them.
+    "global/library/skills/",
+    "/global/library/skills/README.md",
+    "/global/library/skills/<name>/SKILL.md",
+    ".agents/skills",
+    ".claude/skills",
 ];
 
 #[test]

@@ -46,7 +46,7 @@ fn house() -> TestHost {
         "agents": {"charon": {"projects": ["here"], "view": "own"}},
         "projects": {"here": {"binds": {"/": {"path": ".", "read_only": false}}}}});
     TestHost::prepared(&spec.to_string(), |here| {
-        std::fs::write(here.join("../script.ndjson"), script(&lines())).unwrap()
+        std::fs::write(here.join("../script.ndjson"), script(&lines())).unwrap();
     })
 }
 

@@ -191,6 +191,20 @@ impl NatsServer {
     /// Stops answering, as one behind a broken network.
     pub fn freeze(&self) {
         self.signal(nix::sys::signal::SIGSTOP);
+        // The signal is under way while the other threads of the server still answer.
+        let until = Instant::now() + Duration::from_secs(30);
+        while !self.stands_still() {
+            assert!(Instant::now() < until, "the server does not stop");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn stands_still(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        threads.flatten().all(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+        })
     }
 
     pub fn thaw(&self) {

@@ -58,7 +58,7 @@ pub fn request(request: &Value, id: &str, signature: &str) -> String {
     match word(request, "state") {
         "waiting" => body.push_str(&form(request, id, signature)),
         state => {
-            body.push_str(&format!("<p><strong>{}</strong>: there is nothing to decide any more.</p>", text(state)))
+            body.push_str(&format!("<p><strong>{}</strong>: there is nothing to decide any more.</p>", text(state)));
         }
     }
     document("A request for approval", &body)

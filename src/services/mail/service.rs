@@ -55,9 +55,18 @@ impl MailService {
     }
 
     /// Decides whether `caller` may send mail to `to`: by `invoke` on the inbox of the recipient. A recipient that it may
-    /// not write to is answered as one that is not there. An answer to a message needs no rule.
+    /// not write to is answered as one that is not there. An answer to a message needs no rule. Where a rule asks, the call
+    /// itself waits for the decision ([`Service::invoked_paths`]).
     fn may_send(&self, caller: &Caller, to: &Address) -> Result<()> {
-        let allowed = self.parts.access.check(caller, Access::Invoke, &to.inbox()).is_ok();
+        self.recipient(to, self.parts.access.admit(caller, &to.inbox()).is_ok())
+    }
+
+    /// As `may_send`, for what was not asked about.
+    fn may_send_unasked(&self, caller: &Caller, to: &Address) -> Result<()> {
+        self.recipient(to, self.parts.access.check(caller, Access::Invoke, &to.inbox()).is_ok())
+    }
+
+    fn recipient(&self, to: &Address, allowed: bool) -> Result<()> {
         match allowed && self.is_there(to) {
             true => Ok(()),
             false => Err(no_recipient(to)),
@@ -166,6 +175,14 @@ impl Service for MailService {
         }
     }
 
+    /// What begins a conversation uses the inbox of its recipient; an answer is looked up when it is sent.
+    fn invoked_paths(&self, command: Command) -> Result<Vec<String>> {
+        Ok(match command {
+            Command::Send { to, reply_to: None, .. } => vec![self.address(&to)?.inbox()],
+            _ => Vec::new(),
+        })
+    }
+
     async fn invoke(&self, _cx: &Cx, _command: Command) -> Result<Output> {
         Err(Error::internal("mail: every operation runs in a transaction"))
     }
@@ -178,7 +195,8 @@ impl Service for MailService {
                 let answers = reply_to.as_deref().map(|id| sqlite::may_answer(cx.tx(), &from, &to, id)).transpose()?;
                 match answers {
                     Some(true) if self.is_there(&to) => (),
-                    _ => self.may_send(cx.caller, &to)?,
+                    Some(_) => self.may_send_unasked(cx.caller, &to)?,
+                    None => self.may_send(cx.caller, &to)?,
                 }
                 let (id, at_ms) = (self.parts.ids.id("mail"), cx.clock.now_ms());
                 let mail = NewMail { id, key, from, to, subject, body, reply_to, thread, at_ms };
