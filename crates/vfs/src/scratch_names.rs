@@ -34,7 +34,7 @@ pub fn is_made_up(name: &str) -> bool {
     let glib = name.strip_prefix(".goutputstream-").is_some_and(is_alphanumeric);
     let text = extension(name).is_some_and(|end| matches!(end, "json" | "md" | "txt"));
     let named_so = !text && (name.starts_with(".tmp") || name.starts_with("tmp") || extension(name) == Some("tmp"));
-    let perl = name.len() == 8 && is_alphanumeric(name) && changes(name) >= 2;
+    let perl = name.len() == 8 && is_alphanumeric(name) && !is_word(name);
     sed || glib || name == "4913" || named_so || perl || is_uuid(name)
 }
 
@@ -59,6 +59,13 @@ fn changes(word: &str) -> usize {
     let class = |byte: &u8| (byte.is_ascii_digit(), byte.is_ascii_uppercase());
     let classes: Vec<_> = word.as_bytes().iter().map(class).collect();
     classes.windows(2).filter(|pair| pair[0] != pair[1]).count()
+}
+
+/// Whether people would write it so: `content`, `Content`, `CONTENT`, `content1`, `2026`.
+fn is_word(word: &str) -> bool {
+    let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let small = |text: &str| text.bytes().all(|byte| byte.is_ascii_lowercase());
+    letters.bytes().all(|byte| byte.is_ascii_uppercase()) || letters.get(1..).is_some_and(small)
 }
 
 fn is_uuid(name: &str) -> bool {

@@ -44,11 +44,25 @@ fn made_up_names_are_recognised() {
         ".goutputstream-AB3XYZ",
         "1234567890.tmp",
         "aB3xYz9Q",
+        "abcdEFGH",
         "0b5f7a3e-2d1c-4f5e-8a9b-0c1d2e3f4a5b",
     ] {
         assert!(is_made_up(name), "{name}");
     }
-    for name in ["contents", "Contents", "content1", "tmp.json", "sed12", "notes", "craete.json", ".nfs0001", ""] {
+    for name in [
+        "contents",
+        "Contents",
+        "content1",
+        "CHANGES1",
+        "Version2",
+        "20261118",
+        "tmp.json",
+        "sed12",
+        "notes",
+        "craete.json",
+        ".nfs0001",
+        "",
+    ] {
         assert!(!is_made_up(name), "{name}");
     }
 }

@@ -164,12 +164,13 @@ async fn nothing_is_lost_or_doubled_while_the_server_and_both_hosts_are_killed()
     let back = carrier(&two, &server, "lethe").await;
     while back.send_some().await.unwrap() > 0 {}
     let told = || async {
-        let count = |conn: &rusqlite::Connection| {
+        one.read(|conn| {
             Ok(conn
                 .prepare_cached("SELECT count(*) FROM events WHERE agent = 'ada' AND kind = 'mail'")?
                 .query_row([], |row| row.get::<_, usize>(0))?)
-        };
-        one.read(count).await.unwrap()
+        })
+        .await
+        .unwrap()
     };
     // What a killed host had fetched and not confirmed comes again only when the server gives it up.
     let begun = tokio::time::Instant::now();
