@@ -332,10 +332,15 @@ fn one_of_three_hundred_tools_is_found_for_a_tenth_of_the_tokens() {
     assert!(found + readme < all / 10, "{found} + {readme} against {all}");
 }
 
+/// Where packages are installed. A sandbox has a `/tmp` of its own, so that nothing of the host's can be shown from there.
+fn packages() -> PathBuf {
+    let own = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    if own.starts_with("/tmp") { PathBuf::from("/var/cache/acheron-tests") } else { own.to_owned() }
+}
+
 /// A file of an npm package, installed once for all runs; `None` where the registry cannot be reached.
 pub fn npm_package(package: &str, version: &str, file: &str) -> Option<PathBuf> {
-    let home =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("mcp-{}-{version}", package.replace(['/', '@'], "_")));
+    let home = packages().join(format!("mcp-{}-{version}", package.replace(['/', '@'], "_")));
     let mut install = Command::new("timeout");
     install.arg((2 * GUARD.as_secs()).to_string()).args(["npm", "install", "--no-audit", "--no-fund", "--prefix"]);
     // Node does not read the certificates of the system by itself.
@@ -346,7 +351,7 @@ pub fn npm_package(package: &str, version: &str, file: &str) -> Option<PathBuf> 
 
 /// A file of a package of PyPI, in an environment of its own.
 pub fn pypi_package(name: &str, package: &str, version: &str, file: &str) -> Option<PathBuf> {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{version}"));
+    let home = packages().join(format!("{name}-{version}"));
     let mark = home.join("installed");
     // The interpreter of the system is the one that a sandbox shows.
     let script = format!(
